@@ -195,11 +195,32 @@ std::byte *CpuExecutor::placeOf(uint32_t tensor, uint64_t begin, size_t size) {
 }
 
 void CpuExecutor::writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) {
-  std::memcpy(placeOf(tensor, begin, values.size()), values.data(), values.size());
+  std::byte *place = placeOf(tensor, begin, values.size());
+  inParts(values.size(),
+          [&](size_t at, size_t size) { std::memcpy(place + at, values.data() + at, size); });
+}
+
+void CpuExecutor::clearRange(uint32_t tensor, uint64_t begin, uint64_t size) {
+  std::byte *place = placeOf(tensor, begin, size);
+  inParts(size, [&](size_t at, size_t bytes) { std::memset(place + at, 0, bytes); });
+}
+
+void CpuExecutor::parallelFor(int64_t tasks, const std::function<void(int64_t task)> &work) {
+  pool->parallelFor(tasks, [&](int64_t task, unsigned) { work(task); });
+}
+
+void CpuExecutor::inParts(size_t size, FunctionRef<void(size_t, size_t)> work) {
+  constexpr size_t part = size_t{1} << 20;
+  pool->parallelFor(static_cast<int64_t>((size + part - 1) / part), [&](int64_t task, unsigned) {
+    const size_t begin = static_cast<size_t>(task) * part;
+    work(begin, std::min(part, size - begin));
+  });
 }
 
 void CpuExecutor::readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) {
-  std::memcpy(values.data(), placeOf(tensor, begin, values.size()), values.size());
+  const std::byte *place = placeOf(tensor, begin, values.size());
+  inParts(values.size(),
+          [&](size_t at, size_t size) { std::memcpy(values.data() + at, place + at, size); });
 }
 
 void CpuExecutor::setProfiling(bool on) {

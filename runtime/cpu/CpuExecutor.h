@@ -34,6 +34,9 @@ public:
   void read(uint32_t tensor, std::span<std::byte> values) override;
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override;
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override;
+  void clearRange(uint32_t tensor, uint64_t begin, uint64_t size) override;
+  std::span<std::byte> staging(size_t bytes) override { return staged.first(bytes); }
+  void parallelFor(int64_t tasks, const std::function<void(int64_t task)> &work) override;
   void setProfiling(bool on) override;
   std::vector<StepTime> stepTimes() override;
   std::vector<StepRun> timeline() override;
@@ -49,6 +52,9 @@ private:
   std::vector<KernelFunction> loadCode();
   void loadPrograms(Communicator *ranks);
   void fillUnwritten(uint32_t program);
+  /// Calls work(begin, size) for parts of so many bytes, on all threads: pages that are touched for
+  /// the first time cost more than what is written to them.
+  void inParts(size_t size, FunctionRef<void(size_t begin, size_t size)> work);
 
   const PlanFile &file;
   const bool poison, dryRun;
@@ -58,6 +64,7 @@ private:
   std::vector<PreparedProgram> programs;
   Arena scratchMemory;
   WorkerScratch scratch;
+  HostBuffer staged;
 };
 
 } // namespace hydra::runtime

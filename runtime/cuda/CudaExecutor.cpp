@@ -15,6 +15,7 @@
 #include "runtime/plan/Poison.h"
 #include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
+#include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <optional>
 #include <set>
+#include <thread>
 
 namespace hydra::runtime {
 
@@ -64,7 +66,7 @@ public:
             "cannot clear GPU memory");
     }
     host.emplace(plan.segments()->Get(static_cast<uint32_t>(SegmentKind::host))->size(),
-                 file.origin());
+                 file.origin(), hostThreads());
     transfers.emplace(device);
     if (options.ranks)
       connectRanks();
@@ -153,16 +155,31 @@ public:
 
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {
     if (std::byte *place = onHost(tensor, begin, values.size()))
-      std::memcpy(place, values.data(), values.size());
+      inParts(values.size(),
+              [&](size_t at, size_t size) { std::memcpy(place + at, values.data() + at, size); });
     else
       transfers->writeRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
 
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
     if (const std::byte *place = onHost(tensor, begin, values.size()))
-      std::memcpy(values.data(), place, values.size());
+      inParts(values.size(),
+              [&](size_t at, size_t size) { std::memcpy(values.data() + at, place + at, size); });
     else
       transfers->readRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
+  }
+
+  void clearRange(uint32_t tensor, uint64_t begin, uint64_t size) override {
+    if (std::byte *place = onHost(tensor, begin, size))
+      inParts(size, [&](size_t at, size_t bytes) { std::memset(place + at, 0, bytes); });
+    else
+      transfers->clearRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, size);
+  }
+
+  std::span<std::byte> staging(size_t bytes) override { return transfers->staged(bytes); }
+
+  void parallelFor(int64_t tasks, const std::function<void(int64_t task)> &work) override {
+    support::parallelFor(hostThreads(), tasks, work);
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
@@ -283,6 +300,19 @@ public:
   }
 
 private:
+  unsigned hostThreads() const {
+    return options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+  }
+
+  /// Calls work(begin, size) for parts of so many bytes, on the threads of the host.
+  void inParts(size_t size, const std::function<void(size_t begin, size_t size)> &work) {
+    constexpr size_t part = size_t{1} << 20;
+    parallelFor(static_cast<int64_t>((size + part - 1) / part), [&](int64_t task) {
+      const size_t begin = static_cast<size_t>(task) * part;
+      work(begin, std::min(part, size - begin));
+    });
+  }
+
   /// Whether a program is not to be captured yet. What is profiled are graphs.
   bool warmsUp(CudaProgram &program) const {
     if (program.graph || profiling || program.runs >= options.graphAfter)

@@ -20,6 +20,7 @@ struct CudaOptions {
   bool profile =
       false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found
   bool oneStream = false;   ///< one step behind the other, whatever the plan says
+  unsigned threads = 0;     ///< of the host, for work between steps; 0: one for each processor
   Channel *ranks = nullptr; ///< of a plan with a mesh: all ranks load it at the same time
 };
 

@@ -2,6 +2,7 @@
 #include "runtime/cuda/Device.h"
 
 #include "runtime/report/Units.h"
+#include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ DeviceMemory::~DeviceMemory() {
     driver().cuMemFree(address);
 }
 
-HostMemory::HostMemory(size_t bytes, const std::string &what) : bytes(bytes) {
+HostMemory::HostMemory(size_t bytes, const std::string &what, unsigned threads) : bytes(bytes) {
   if (bytes == 0)
     return;
   void *pinned = nullptr;
@@ -34,7 +35,12 @@ HostMemory::HostMemory(size_t bytes, const std::string &what) : bytes(bytes) {
       driver().cuMemHostAlloc(&pinned, bytes, 0),
       fmt::format("{}: cannot take {} of the host's memory", what, report::bytesText(bytes)));
   address = static_cast<std::byte *>(pinned);
-  std::memset(address, 0, bytes);
+  constexpr size_t part = size_t{64} << 20;
+  const auto parts = static_cast<int64_t>((bytes + part - 1) / part);
+  support::parallelFor(threads, parts, [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * part;
+    std::memset(address + begin, 0, std::min(part, bytes - begin));
+  });
 }
 
 HostMemory::~HostMemory() {
@@ -120,6 +126,10 @@ void Event::record(CUstream stream) const {
 
 void Event::makeWait(CUstream stream) const {
   driver().check(driver().cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
+}
+
+void Event::wait() const {
+  driver().check(driver().cuEventSynchronize(event), "cannot wait for an event");
 }
 
 double Event::secondsSince(const Event &begin) const {

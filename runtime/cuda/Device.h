@@ -44,11 +44,17 @@ private:
 /// Memory of the host that the GPU's copy engines reach, given back.
 class HostMemory {
 public:
-  /// Zeros. Throws Error, beginning with `what`, when there is not so much.
-  HostMemory(size_t bytes, const std::string &what);
+  HostMemory() = default;
+  /// Zeros, which so many threads write. Throws Error, beginning with `what`, when there is not so
+  /// much.
+  HostMemory(size_t bytes, const std::string &what, unsigned threads = 1);
   ~HostMemory();
-  HostMemory(const HostMemory &) = delete;
-  HostMemory &operator=(const HostMemory &) = delete;
+  HostMemory(HostMemory &&other) noexcept { *this = std::move(other); }
+  HostMemory &operator=(HostMemory &&other) noexcept {
+    std::swap(address, other.address);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
   std::byte *get() const { return address; }
   size_t size() const { return bytes; }
 
@@ -91,6 +97,8 @@ public:
   Event(Event &&other) noexcept : event(std::exchange(other.event, nullptr)) {}
   void record(CUstream stream) const;
   void makeWait(CUstream stream) const;
+  /// Until the stream has come to where it was recorded last; not at all if it never was.
+  void wait() const;
   double secondsSince(const Event &begin) const;
 
 private:

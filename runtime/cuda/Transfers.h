@@ -2,7 +2,9 @@
 #pragma once
 
 #include "runtime/cuda/Device.h"
+#include "runtime/run/Executor.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,27 +19,43 @@ public:
   Transfers(const Transfers &) = delete;
   Transfers &operator=(const Transfers &) = delete;
 
-  /// Dense values to the tensor at `to`. What is small is under way when this returns.
+  /// Dense values to the tensor at `to`. What is small, or in memory that `staged` gave, is under
+  /// way when this returns.
   void write(const planfile::Tensor &tensor, CUdeviceptr to, std::span<const std::byte> values);
   /// The tensor at `from` to dense values.
   void read(const planfile::Tensor &tensor, CUdeviceptr from, std::span<std::byte> values);
-  /// The same for bytes [begin, begin + values.size()) of a dense tensor. Throws Error when it is not
-  /// dense, or has not so many.
+  /// The same for bytes [begin, begin + values.size()) of a dense tensor. Throws Error when it is
+  /// not dense, or has not so many.
   void writeRange(const planfile::Tensor &tensor, CUdeviceptr to, uint64_t begin,
                   std::span<const std::byte> values);
   void readRange(const planfile::Tensor &tensor, CUdeviceptr from, uint64_t begin,
                  std::span<std::byte> values);
+  void clearRange(const planfile::Tensor &tensor, CUdeviceptr to, uint64_t begin, uint64_t size);
+  /// Memory for Executor::staging: pinned, in two halves, of which the GPU takes one while the host
+  /// fills the other. More than a half holds is not pinned.
+  std::span<std::byte> staged(size_t bytes);
   /// The stream was waited for: everything written has arrived.
-  void arrived() { stagedBytes = 0; }
+  void arrived() { smallBytes = 0; }
 
 private:
   void upload(CUdeviceptr to, std::span<const std::byte> values);
 
-  static constexpr size_t kStagingBytes = size_t{4} << 20;
+  static constexpr size_t kSmallBytes = size_t{4} << 20;
+
+  /// Of staging memory, taken when it is first needed.
+  struct Half {
+    HostMemory memory;
+    size_t used = 0; ///< from the front, and perhaps under way
+    Event taken;     ///< behind all that was written from it, when the other is begun
+  };
+  bool isPinned(std::span<const std::byte> values) const;
 
   const Device &device;
-  std::byte *staging = nullptr; ///< pinned
-  size_t stagedBytes = 0;       ///< under way
+  std::byte *small = nullptr; ///< pinned
+  size_t smallBytes = 0;      ///< under way
+  std::array<Half, 2> halves;
+  size_t half = 0;  ///< that is being filled
+  HostBuffer large; ///< what no half holds
 };
 
 } // namespace hydra::runtime::cuda

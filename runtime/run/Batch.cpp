@@ -2,7 +2,7 @@
 #include "runtime/run/Batch.h"
 
 #include "runtime/support/Error.h"
-#include "runtime/support/Initializers.h"
+#include "runtime/support/InverseNormal.h"
 #include "runtime/support/Philox.h"
 #include "runtime/support/Sampling.h"
 #include "runtime/support/Shown.h"

@@ -265,8 +265,7 @@ public:
 private:
   void restore(const Variable &variable) {
     if (!isInCheckpoint(variable))
-      return writeVariable(plan, executor, variable, rank,
-                           initialValues(plan, variable, checkpoint.manifest.state.seed));
+      return writeInitialValues(plan, executor, variable, rank, checkpoint.manifest.state.seed);
     if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
     if (variable.role() == VariableRole::average &&

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +45,23 @@ struct HostRun {
   double begin = 0.0, end = 0.0;
 };
 
+/// Memory of the host without content, which grows and is used again.
+class HostBuffer {
+public:
+  std::span<std::byte> first(size_t bytes) {
+    if (bytes > size) {
+      memory.reset(); // before there is more
+      memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      size = bytes;
+    }
+    return {memory.get(), bytes};
+  }
+
+private:
+  std::unique_ptr<std::byte[]> memory;
+  size_t size = 0;
+};
+
 /// A plan that is loaded on a device. Nothing is allocated by run, and by write and read of tensors
 /// that are dense, but for profiling.
 class Executor {
@@ -60,6 +79,20 @@ public:
   /// not dense, or has not so many.
   virtual void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) = 0;
   virtual void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) = 0;
+  /// Zeros bytes [begin, begin + size) of a dense tensor, on the device. Throws Error as
+  /// writeRange.
+  virtual void clearRange(uint32_t tensor, uint64_t begin, uint64_t size) = 0;
+
+  /// Bytes that go between the device and staging memory at a time.
+  static constexpr size_t kStagingBytes = size_t{32} << 20;
+  /// Memory of the host, `bytes` of it with any content, that the device reaches by itself, until
+  /// the next call. `writeRange` from there may be under way when it returns, so that the host goes
+  /// on: what was written is not to be changed. The next call waits until a place is free.
+  /// Allocates at first, and where more than kStagingBytes are asked for.
+  virtual std::span<std::byte> staging(size_t bytes) = 0;
+  /// Calls work(task) for each task in [0, tasks) on the threads of the host that this rank may
+  /// use. Which of them runs a task must not matter.
+  virtual void parallelFor(int64_t tasks, const std::function<void(int64_t task)> &work) = 0;
 
   /// Starts (from zero) or stops taking times of steps. Off at first.
   virtual void setProfiling(bool on) = 0;

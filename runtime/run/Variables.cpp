@@ -1,4 +1,5 @@
-// Loads or draws variables one at a time, in pieces, which several threads draw.
+// Loads or draws variables one at a time, in pieces, which all threads of the rank draw and round
+// in staging memory.
 #include "runtime/run/Variables.h"
 
 #include "runtime/plan/ByteRange.h"
@@ -11,13 +12,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <system_error>
-#include <thread>
+
+#include <xxhash.h>
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
@@ -54,52 +55,38 @@ void drawRange(const support::Initializer &init, uint64_t seed, std::string_view
   }
 }
 
-/// Does the work on [begin, end) for all elements, in parallel where they are many.
-void inRanges(size_t elements, const std::function<void(size_t begin, size_t end)> &work) {
-  constexpr size_t piece = size_t{1} << 18; // some milliseconds each
-  const size_t threads =
-      std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), elements / piece + 1);
-  std::vector<std::exception_ptr> errors(threads);
-  const auto share = [&](size_t t) {
-    try {
-      work(elements * t / threads, elements * (t + 1) / threads);
-    } catch (...) {
-      errors[t] = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    size_t own = 1; // shares [0, own) are left to this thread
-    try {
-      for (size_t t = threads; t-- > 1;)
-        helpers.emplace_back(share, t);
-    } catch (const std::system_error &) { // no more threads to be had; it goes on with fewer
-      own = threads - helpers.size();
-    }
-    for (size_t t = 0; t < own; ++t)
-      share(t);
-  }
-  for (const std::exception_ptr &error : errors)
-    if (error)
-      std::rethrow_exception(error);
+/// Elements that a thread takes at a time: tens of microseconds.
+constexpr size_t kTask = size_t{1} << 14;
+
+/// Does the work on [begin, end) for all elements, on the threads of the rank.
+void inRanges(Executor &executor, size_t elements,
+              const std::function<void(size_t begin, size_t end)> &work) {
+  executor.parallelFor(static_cast<int64_t>((elements + kTask - 1) / kTask), [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * kTask;
+    work(begin, std::min(begin + kTask, elements));
+  });
+}
+
+/// Adds the hashes of blocks of the bytes, which threads take.
+void addBlocks(Executor &executor, std::span<const std::byte> bytes, support::StreamHash &hash) {
+  constexpr size_t block = size_t{1} << 18;
+  std::vector<uint64_t> hashes((bytes.size() + block - 1) / block);
+  executor.parallelFor(static_cast<int64_t>(hashes.size()), [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * block;
+    const auto own = bytes.subspan(begin, std::min(block, bytes.size() - begin));
+    hashes[static_cast<size_t>(task)] = XXH3_64bits(own.data(), own.size());
+  });
+  hash.add(std::as_bytes(std::span(hashes)));
 }
 
 /// The same numbers in another type, rounded to nearest.
-std::vector<std::byte> converted(std::span<const std::byte> values, support::DType from,
-                                 support::DType to) {
+void convert(Executor &executor, support::DType from, std::span<const std::byte> values,
+             support::DType to, std::span<std::byte> out) {
   const size_t fromSize = support::byteSize(from), toSize = support::byteSize(to);
-  const size_t elements = values.size() / fromSize;
-  std::vector<std::byte> result(elements * toSize);
-  inRanges(elements, [&](size_t begin, size_t end) {
-    constexpr size_t chunk = 4096;
-    std::array<double, chunk> doubles;
-    for (size_t i = begin; i < end; i += chunk) {
-      const std::span<double> part = std::span(doubles).first(std::min(chunk, end - i));
-      support::toDoubles(from, values.subspan(i * fromSize, part.size() * fromSize), part);
-      support::fromDoubles(to, part, std::span(result).subspan(i * toSize, part.size() * toSize));
-    }
+  inRanges(executor, out.size() / toSize, [&](size_t begin, size_t end) {
+    support::convert(from, values.subspan(begin * fromSize, (end - begin) * fromSize), to,
+                     out.subspan(begin * toSize, (end - begin) * toSize));
   });
-  return result;
 }
 
 /// A variable and the part of it that a rank holds.
@@ -118,6 +105,12 @@ struct Held {
     else
       executor.write(tensor, values); // of all elements
   }
+  /// Zeros all that the rank holds, of a dense tensor.
+  void clear(Executor &executor) const {
+    if (part.count > 0)
+      executor.clearRange(tensor, byteOf(part.first),
+                          static_cast<uint64_t>(part.count) * support::byteSize(dtype));
+  }
   void read(Executor &executor, int64_t first, std::span<std::byte> values) const {
     if (dense)
       executor.readRange(tensor, byteOf(first), values);
@@ -129,6 +122,55 @@ struct Held {
   support::DType dtype;
   VariablePart part;
   bool dense;
+};
+
+/// What a rank holds of a variable, and behind it of its copies.
+std::vector<Held> heldWithCopies(const Plan &plan, const Variable &variable, uint64_t rank) {
+  std::vector<Held> all = {Held(plan, variable, rank)};
+  for (const Variable *copy : *plan.variables())
+    if (isCopy(*copy) && plan.variables()->Get(static_cast<uint32_t>(copy->owner())) == &variable)
+      all.emplace_back(plan, *copy, rank);
+  return all;
+}
+
+/// Staging memory of pieces of a variable: their values in its own type, and behind them the values
+/// of each copy in another.
+class Staged {
+public:
+  explicit Staged(const std::vector<Held> &all) : all(all), dtype(all.front().dtype) {}
+
+  /// Elements of a piece, of which whole tasks fit into staging memory.
+  int64_t most(int64_t elements) const {
+    if (!std::ranges::all_of(all, &Held::dense))
+      return elements;
+    const size_t fit = Executor::kStagingBytes / bytesOf(kTask) * kTask;
+    return std::min(kPiece, static_cast<int64_t>(std::max(fit, kTask)));
+  }
+  /// For a piece; what was taken before belongs to the device.
+  void begin(Executor &executor, int64_t elements) {
+    left = executor.staging(bytesOf(static_cast<size_t>(elements)));
+  }
+  /// The next values of the piece.
+  std::span<std::byte> take(support::DType type, int64_t elements) {
+    const size_t bytes = static_cast<size_t>(elements) * support::byteSize(type);
+    const std::span<std::byte> taken = left.first(bytes);
+    left = left.subspan(aligned(bytes));
+    return taken;
+  }
+
+private:
+  static constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  size_t bytesOf(size_t elements) const {
+    size_t bytes = aligned(elements * support::byteSize(dtype));
+    for (const Held &held : all)
+      if (held.dtype != dtype)
+        bytes += aligned(elements * support::byteSize(held.dtype));
+    return bytes;
+  }
+
+  const std::vector<Held> &all;
+  support::DType dtype;
+  std::span<std::byte> left;
 };
 
 /// Elements [begin, end).
@@ -174,29 +216,14 @@ support::DType dtypeOf(const Plan &plan, const Variable &variable) {
   return dtypeOf(*plan.tensors()->Get(variable.tensor()));
 }
 
-ElementSource initialValues(const Plan &plan, const Variable &variable, uint64_t seed) {
-  return [&variable, init = initializerOf(*variable.initializer()), dtype = dtypeOf(plan, variable),
-          seed](int64_t first, std::span<std::byte> out) {
-    const size_t size = support::byteSize(dtype);
-    inRanges(out.size() / size, [&](size_t begin, size_t end) {
-      drawRange(init, seed, variable.name()->string_view(), dtype,
-                first + static_cast<int64_t>(begin),
-                out.subspan(begin * size, (end - begin) * size));
-    });
-  };
-}
-
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                    const ElementSource &source) {
-  const support::DType dtype = dtypeOf(plan, variable);
-  std::vector<Held> all = {Held(plan, variable, rank)};
-  for (const Variable *copy : *plan.variables())
-    if (isCopy(*copy) && plan.variables()->Get(static_cast<uint32_t>(copy->owner())) == &variable)
-      all.emplace_back(plan, *copy, rank);
-  const int64_t elements = elementsOf(plan, variable);
-  const int64_t most = std::ranges::all_of(all, &Held::dense) ? kPiece : elements;
+  const std::vector<Held> all = heldWithCopies(plan, variable, rank);
+  const support::DType dtype = all.front().dtype;
   const size_t size = support::byteSize(dtype);
-  std::vector<std::byte> bytes;
+  const int64_t elements = elementsOf(plan, variable);
+  Staged staged(all);
+  const int64_t most = staged.most(elements);
   for (int64_t at = 0; at < elements; at += most) {
     const Elements piece{at, std::min(elements, at + most)};
     Elements needed{piece.end, piece.begin};
@@ -205,21 +232,49 @@ void writeVariable(const Plan &plan, Executor &executor, const Variable &variabl
         needed = {std::min(needed.begin, own.begin), std::max(needed.end, own.end)};
     if (needed.empty())
       continue;
-    bytes.resize(static_cast<size_t>(needed.end - needed.begin) * size);
-    source(needed.begin, bytes);
+    staged.begin(executor, needed.end - needed.begin);
+    const std::span<std::byte> values = staged.take(dtype, needed.end - needed.begin);
+    source(needed.begin, values);
     for (const Held &held : all) {
       const Elements own = piece.of(held.part);
       if (own.empty())
         continue;
-      const auto values = std::span<const std::byte>(bytes).subspan(
+      const auto exact = std::span<const std::byte>(values).subspan(
           static_cast<size_t>(own.begin - needed.begin) * size,
           static_cast<size_t>(own.end - own.begin) * size);
-      if (held.dtype == dtype)
-        held.write(executor, own.begin, values);
-      else
-        held.write(executor, own.begin, converted(values, dtype, held.dtype));
+      if (held.dtype == dtype) {
+        held.write(executor, own.begin, exact);
+        continue;
+      }
+      const std::span<std::byte> rounded = staged.take(held.dtype, own.end - own.begin);
+      convert(executor, dtype, exact, held.dtype, rounded);
+      held.write(executor, own.begin, rounded);
     }
   }
+}
+
+void writeInitialValues(const Plan &plan, Executor &executor, const Variable &variable,
+                        uint64_t rank, uint64_t seed,
+                        const std::function<void(uint64_t bytes)> &wrote) {
+  const support::Initializer init = initializerOf(*variable.initializer());
+  const std::vector<Held> all = heldWithCopies(plan, variable, rank);
+  const bool zeros =
+      init.kind == support::Initializer::Kind::Constant && init.a == 0.0 && !std::signbit(init.a);
+  if (zeros && std::ranges::all_of(all, &Held::dense)) {
+    for (const Held &held : all)
+      held.clear(executor);
+    return wrote(heldBytes(plan, variable, rank));
+  }
+  const support::DType dtype = all.front().dtype;
+  const size_t size = support::byteSize(dtype);
+  writeVariable(plan, executor, variable, rank, [&](int64_t first, std::span<std::byte> out) {
+    inRanges(executor, out.size() / size, [&](size_t begin, size_t end) {
+      drawRange(init, seed, variable.name()->string_view(), dtype,
+                first + static_cast<int64_t>(begin),
+                out.subspan(begin * size, (end - begin) * size));
+    });
+    wrote(out.size());
+  });
 }
 
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
@@ -237,11 +292,13 @@ void writeVariable(const Plan &plan, Executor &executor, const Variable &variabl
 void readVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                   const ElementSink &sink) {
   const Held held(plan, variable, rank);
-  const int64_t most = held.dense ? kPiece : held.part.count;
-  std::vector<std::byte> bytes;
+  const size_t size = support::byteSize(held.dtype);
+  const int64_t most = held.dense
+                           ? std::min(kPiece, static_cast<int64_t>(Executor::kStagingBytes / size))
+                           : held.part.count;
   for (int64_t at = held.part.first; at < held.part.end(); at += most) {
     const int64_t count = std::min(most, held.part.end() - at);
-    bytes.resize(static_cast<size_t>(count) * support::byteSize(held.dtype));
+    const std::span<std::byte> bytes = executor.staging(static_cast<size_t>(count) * size);
     held.read(executor, at, bytes);
     sink(at, bytes);
   }
@@ -268,11 +325,9 @@ void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {
     places.push_back({all, all});
     int64_t end = 0;
     for (const Elements &place : places) {
-      for (int64_t at = end; at < place.begin; at += kPiece) {
-        const std::vector<std::byte> zeros(static_cast<size_t>(std::min(kPiece, place.begin - at)) *
-                                           size);
-        executor.writeRange(index, static_cast<uint64_t>(at) * size, zeros);
-      }
+      if (place.begin > end)
+        executor.clearRange(index, static_cast<uint64_t>(end) * size,
+                            static_cast<uint64_t>(place.begin - end) * size);
       end = std::max(end, place.end);
     }
   }
@@ -357,7 +412,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
     if (!followsOthers(*variable))
       bytes += heldBytes(plan, *variable, rank);
   LongWork work(given ? "reading " + given->path() : "drawing initial values", bytes, rank == 0);
-  const auto sourceOf = [&](const Variable &variable) {
+  // Empty for what begins anew.
+  const auto givenFor = [&](const Variable &variable) -> ElementSource {
     const std::string_view name = variable.name()->string_view();
     if (adapter && isAdapter(variable))
       return givenValues(plan, variable, adapter->tensors(), adapter->nameOf(variable));
@@ -367,7 +423,7 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                         variable.role() != VariableRole::loss_scaling &&
                         variable.role() != VariableRole::amax_history;
     if (!other || (!needed && !given->has(name)))
-      return initialValues(plan, variable, seed);
+      return {};
     if (!given->has(name))
       support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
                     given->path(), support::shown(name), support::shown(other->string_view()),
@@ -377,7 +433,12 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
   for (const Variable *variable : *plan.variables()) {
     if (followsOthers(*variable))
       continue;
-    const ElementSource source = sourceOf(*variable);
+    const ElementSource source = givenFor(*variable);
+    if (!source) {
+      writeInitialValues(plan, executor, *variable, rank, seed,
+                         [&](uint64_t bytes) { work.add(bytes); });
+      continue;
+    }
     writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {
       source(first, out);
       work.add(out.size());
@@ -420,8 +481,9 @@ std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, u
     for (const Variable *variable : *plan.variables())
       if (isSaved(*variable) && VariablePart(plan, *variable, rank).axis == axis) {
         any = true;
-        readVariable(plan, executor, *variable, rank,
-                     [&](int64_t, std::span<const std::byte> values) { hash.add(values); });
+        readVariable(
+            plan, executor, *variable, rank,
+            [&](int64_t, std::span<const std::byte> values) { addBlocks(executor, values, hash); });
       }
     return any ? std::optional(fmt::format("{:016x}", hash.value())) : std::nullopt;
   };

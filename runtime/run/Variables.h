@@ -29,7 +29,7 @@ std::vector<const planfile::Variable *>
 variablesByName(const planfile::Plan &plan,
                 const std::function<bool(const planfile::Variable &)> &isWanted);
 
-/// Elements of a variable that are on the host at a time.
+/// Elements of a variable that are on the host at a time, at most.
 inline constexpr int64_t kPiece = int64_t{1} << 23;
 
 /// Its elements' type.
@@ -41,7 +41,8 @@ using ElementSource = std::function<void(int64_t first, std::span<std::byte> out
 using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
 
 /// Writes what a rank holds of a variable that is no copy, and of its copies. The source is asked
-/// for pieces in increasing order, and for nothing that the rank does not hold.
+/// for pieces in increasing order, and for nothing that the rank does not hold; while it makes one
+/// the device takes the one before.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank, const ElementSource &source);
 /// The same from the values of all its elements.
@@ -49,7 +50,8 @@ void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank,
                    std::span<const std::byte> values);
 
-/// Reads what a rank holds of a variable, in pieces in increasing order.
+/// Reads what a rank holds of a variable, in pieces in increasing order, which the sink finds in
+/// staging memory.
 void readVariable(const planfile::Plan &plan, Executor &executor,
                   const planfile::Variable &variable, uint64_t rank, const ElementSink &sink);
 
@@ -82,9 +84,13 @@ void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
 /// claims.
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank);
 
-/// What a variable begins with, drawn from the seed. The plan must outlive the result.
-ElementSource initialValues(const planfile::Plan &plan, const planfile::Variable &variable,
-                            uint64_t seed);
+/// Writes what a rank holds of what a variable begins with, drawn from the seed, and of its copies;
+/// of zeros nothing is made on the host. Calls `wrote` with the bytes that are done, piece by
+/// piece.
+void writeInitialValues(
+    const planfile::Plan &plan, Executor &executor, const planfile::Variable &variable,
+    uint64_t rank, uint64_t seed,
+    const std::function<void(uint64_t bytes)> &wrote = [](uint64_t) {});
 
 /// What the file has of it, which must be there, under its name or another. Plan and file must
 /// outlive the result.

@@ -183,6 +183,21 @@ std::optional<size_t> firstWithBits(Bits exponent, std::span<const std::byte> by
   return std::nullopt;
 }
 
+/// Floats to the bf16 numbers nearest to them, which have their upper bits: without branches, so
+/// that a vector goes at once. Every variable that kernels read rounded goes this way.
+void roundToBf16(std::span<const std::byte> floats, std::span<std::byte> out) {
+  const size_t count = out.size() / sizeof(uint16_t);
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, floats.data() + i * sizeof bits, sizeof bits);
+    const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // ties to even
+    const uint32_t quiet = bits >> 16 | 0x40;
+    const auto pattern =
+        static_cast<uint16_t>((bits & 0x7fff'ffff) > 0x7f80'0000 ? quiet : nearest);
+    std::memcpy(out.data() + i * sizeof pattern, &pattern, sizeof pattern);
+  }
+}
+
 } // namespace
 
 const NumberFormat &formatOf(DType dtype) { return kFormats[static_cast<size_t>(dtype)]; }
@@ -286,6 +301,22 @@ void fromDoubles(DType dtype, std::span<const double> values, std::span<std::byt
       std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
     }
   });
+}
+
+void convert(DType from, std::span<const std::byte> bytes, DType to, std::span<std::byte> out) {
+  const size_t fromSize = byteSize(from), toSize = byteSize(to);
+  const size_t elements = out.size() / toSize;
+  checkSizes(from, bytes.size(), elements);
+  checkSizes(to, out.size(), elements);
+  if (from == DType::F32 && to == DType::BF16)
+    return roundToBf16(bytes, out);
+  constexpr size_t chunk = 1024;
+  std::array<double, chunk> doubles;
+  for (size_t i = 0; i < elements; i += chunk) {
+    const std::span<double> part = std::span(doubles).first(std::min(chunk, elements - i));
+    toDoubles(from, bytes.subspan(i * fromSize, part.size() * fromSize), part);
+    fromDoubles(to, part, out.subspan(i * toSize, part.size() * toSize));
+  }
 }
 
 std::optional<size_t> firstNotFinite(DType dtype, std::span<const std::byte> bytes) {

@@ -110,6 +110,10 @@ void toDoubles(DType dtype, std::span<const std::byte> bytes, std::span<double> 
 /// dtypes. Throws Error when the sizes differ, or a value is no number of an integer dtype.
 void fromDoubles(DType dtype, std::span<const double> values, std::span<std::byte> bytes);
 
+/// Element i of `out` = element i of `bytes` in another format, as by toDoubles and fromDoubles.
+/// Throws Error as they do.
+void convert(DType from, std::span<const std::byte> bytes, DType to, std::span<std::byte> out);
+
 /// The first element of `bytes` that is infinite or NaN; nothing for integer dtypes. The size must
 /// be a multiple of an element's.
 std::optional<size_t> firstNotFinite(DType dtype, std::span<const std::byte> bytes);

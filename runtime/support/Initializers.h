@@ -45,8 +45,4 @@ void fill(const Initializer &init, uint64_t seed, std::string_view name, std::sp
 void fill(const Initializer &init, uint64_t seed, std::string_view name, std::span<float> out,
           uint64_t firstIndex = 0);
 
-/// The z with P(Z <= z) = p for a standard normal Z, 0 < p < 1, to about 1 part in 1e16.
-/// M. J. Wichura, Algorithm AS 241 (PPND16), Applied Statistics 37 (1988) 477-484.
-double inverseNormalCdf(double p);
-
 } // namespace hydra::support

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include <xxhash.h>
@@ -15,9 +17,11 @@ namespace hydra::support {
 
 /// The bijection itself over any kind of words: 4 random ones from a 4-word counter and a 2-word
 /// key. `on` computes with them: constant(bits), low and high half of a product, add, exclusiveOr.
+/// Inlined, so that loops over counters become vectors.
 template <typename Word, typename Arithmetic>
-constexpr std::array<Word, 4> philoxRounds(std::array<Word, 4> counter, std::array<Word, 2> key,
-                                           int rounds, const Arithmetic &on) {
+[[gnu::always_inline]] constexpr std::array<Word, 4>
+philoxRounds(std::array<Word, 4> counter, std::array<Word, 2> key, int rounds,
+             const Arithmetic &on) {
   const Word factor0 = on.constant(0xD2511F53), factor1 = on.constant(0xCD9E8D57);
   const Word step0 = on.constant(0x9E3779B9), step1 = on.constant(0xBB67AE85);
   for (int round = 0; round < rounds; ++round) {
@@ -76,8 +80,12 @@ public:
   /// A uniform number in the open interval (0,1): k * 2^-53, where k is the upper 53 bits of
   /// bits64 with the last one set. So neither 0 nor 1 occurs, the mean is exactly 1/2, and 1 - u
   /// is exact.
-  double uniform53(uint64_t index) const {
-    return static_cast<double>(bits64(index) >> 11 | 1) * 0x1p-53;
+  double uniform53(uint64_t index) const { return uniformOf(bits64(index)); }
+  /// The same of elements `first` and on, several at a time.
+  void uniform53(uint64_t first, std::span<double> out) const;
+  /// The number that bits64 gives.
+  static constexpr double uniformOf(uint64_t bits) {
+    return static_cast<double>(bits >> 11 | 1) * 0x1p-53;
   }
 
 private:

@@ -53,7 +53,8 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
       file,
       {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
        .profile = alone,
-       .oneStream = alone});
+       .oneStream = alone,
+       .threads = options.threads});
 }
 
 /// What runs the plan: a processor or a GPU, its threads or driver.

@@ -235,6 +235,13 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
   print(runtime::profileReport(options.profile, file, executor, profiler, leads));
 }
 
+/// Ranks that may use the same processors share them out.
+unsigned threadsOf(const RunOptions &options, const runtime::Channel *channel) {
+  if (options.threads > 0)
+    return options.threads;
+  return std::max(1u, runtime::usableProcessors() / (channel ? channel->sharers() : 1));
+}
+
 /// On several ranks each has the GPU of its number on its machine.
 runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *channel = nullptr,
                                  uint32_t localRank = 0) {
@@ -247,6 +254,7 @@ runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *ch
           .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
           .profile = !options.profile.empty(),
+          .threads = threadsOf(options, channel),
           .ranks = channel};
 }
 
@@ -255,13 +263,6 @@ std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
   for (const planfile::MeshAxis *axis : *file.plan().mesh())
     mesh.push_back({axis->name()->str(), axis->size()});
   return mesh;
-}
-
-/// Ranks that may use the same processors share them out.
-unsigned threadsOf(const RunOptions &options, const runtime::Channel *channel) {
-  if (options.threads > 0 || !channel)
-    return options.threads;
-  return std::max(1u, runtime::usableProcessors() / channel->sharers());
 }
 
 /// What the ranks of this machine may take, in equal parts; 0: all that there is.

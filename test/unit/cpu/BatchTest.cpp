@@ -29,6 +29,9 @@ public:
   void read(uint32_t, std::span<std::byte>) override {}
   void writeRange(uint32_t, uint64_t, std::span<const std::byte>) override {}
   void readRange(uint32_t, uint64_t, std::span<std::byte>) override {}
+  void clearRange(uint32_t, uint64_t, uint64_t) override {}
+  std::span<std::byte> staging(size_t) override { return {}; }
+  void parallelFor(int64_t, const std::function<void(int64_t)> &) override {}
   void setProfiling(bool) override {}
   std::vector<StepTime> stepTimes() override { return {}; }
   std::vector<StepRun> timeline() override { return {}; }

@@ -145,6 +145,13 @@ public:
     check();
     inner.readRange(tensor, begin, values);
   }
+  void clearRange(uint32_t tensor, uint64_t begin, uint64_t size) override {
+    inner.clearRange(tensor, begin, size);
+  }
+  std::span<std::byte> staging(size_t bytes) override { return inner.staging(bytes); }
+  void parallelFor(int64_t tasks, const std::function<void(int64_t)> &work) override {
+    inner.parallelFor(tasks, work);
+  }
   void setProfiling(bool on) override { inner.setProfiling(on); }
   std::vector<StepTime> stepTimes() override { return inner.stepTimes(); }
   std::vector<StepRun> timeline() override { return inner.timeline(); }

@@ -1,11 +1,13 @@
 // What ranks hold of variables: together, what one rank alone has.
 #include "runtime/run/Variables.h"
 #include "runtime/support/DType.h"
+#include "runtime/support/Initializers.h"
 #include "runtime/support/Safetensors.h"
 #include "test/unit/cpu/SharedVariables.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace hydra::runtime;
@@ -205,6 +207,50 @@ TEST(DerivedVariables, AreMadeOfWhatHasBeenWritten) {
   EXPECT_EQ(found, (std::array<float, 4>{3, 3, 3, 3}));
 }
 
+// More than goes through staging memory at once, on memory that was used before.
+TEST(InitialValues, AreTheSameForAnyNumberOfThreads) {
+  constexpr int64_t elements = (int64_t{1} << 23) + 100'003;
+  static_assert(elements * sizeof(float) > Executor::kStagingBytes);
+  PlanBuilder builder = smallTraining();
+  const auto variable = [&](const std::string &name, planfile::VariableRole role,
+                            int32_t owner) -> planfile::VariableT & {
+    planfile::VariableT &made = *builder.plan.variables[builder.variable(name, {elements})];
+    made.role = role;
+    made.owner = owner;
+    return made;
+  };
+  const auto owner = static_cast<int32_t>(builder.plan.variables.size());
+  planfile::InitializerT &init =
+      *variable("large", planfile::VariableRole::parameter, -1).initializer;
+  init.kind = planfile::InitKind::trunc_normal;
+  init.std = 0.02;
+  init.cut = 3;
+  const uint32_t momentTensor = variable("large.m", planfile::VariableRole::moment, owner).tensor;
+  const uint32_t copyTensor = builder.tensor(
+      "large.bf16", {elements}, planfile::SegmentKind::persistent, planfile::DType::bf16);
+  variable("large.bf16", planfile::VariableRole::copy, owner).tensor = copyTensor;
+  const PlanFile file = builder.load();
+  const uint32_t tensor = file.plan().variables()->Get(static_cast<uint32_t>(owner))->tensor();
+
+  std::vector<float> expected(elements), found(elements), moments(elements);
+  support::fill(support::Initializer::truncNormal(0.02, 3), 5, "large", expected);
+  std::vector<std::byte> rounded(2 * elements), copy(2 * elements);
+  support::convert(support::DType::F32, std::as_bytes(std::span(expected)), support::DType::BF16,
+                   rounded);
+  for (const unsigned threads : {1U, 3U}) {
+    CpuExecutor executor(file, {.threads = threads});
+    executor.writeRange(momentTensor, 0, std::as_bytes(std::span(expected)));
+    std::ranges::fill(executor.staging(1000), std::byte{7});
+    setVariables(file, executor, 0, nullptr, 5);
+    executor.readRange(tensor, 0, std::as_writable_bytes(std::span(found)));
+    EXPECT_TRUE(found == expected) << threads;
+    executor.readRange(copyTensor, 0, copy);
+    EXPECT_TRUE(copy == rounded) << threads;
+    executor.readRange(momentTensor, 0, std::as_writable_bytes(std::span(moments)));
+    EXPECT_TRUE(std::ranges::all_of(moments, [](float m) { return m == 0.0F; })) << threads;
+  }
+}
+
 TEST(TensorRanges, AreOfDenseTensorsAndInsideThem) {
   PlanBuilder builder = smallTraining();
   const uint32_t strided = builder.view("strided", {2}, {2}, planfile::SegmentKind::persistent, 0);
@@ -217,6 +263,12 @@ TEST(TensorRanges, AreOfDenseTensorsAndInsideThem) {
   executor.readRange(w, 4, std::as_writable_bytes(std::span(found)));
   EXPECT_EQ(found[0], 8);
   EXPECT_EQ(found[1], 9);
+  executor.clearRange(w, 8, 4);
+  executor.readRange(w, 4, std::as_writable_bytes(std::span(found)));
+  EXPECT_EQ(found[0], 8);
+  EXPECT_EQ(found[1], 0);
+  EXPECT_THROW(executor.clearRange(w, 12, 8), support::Error);
+  EXPECT_THROW(executor.clearRange(strided, 0, 4), support::Error);
   const auto errorOf = [&](uint32_t tensor, uint64_t begin) -> std::string {
     try {
       executor.writeRange(tensor, begin, std::as_bytes(std::span(values)));

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 using namespace hydra::support;
@@ -194,6 +196,28 @@ TEST(DType, DoublesRoundTripThroughUnalignedBytes) {
     toDoubles(dtype, bytes, back);
     EXPECT_EQ(back, values) << irName(dtype);
   }
+}
+
+// Patterns of all kinds: NaNs of any payload, infinities, subnormals, ties and what overflows.
+TEST(DType, ConvertHasTheBitsOfTheWayOverDoubles) {
+  std::vector<uint32_t> patterns = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7f800001,
+                                    0xffffffff, 0x7fc12345, 0x7f7fffff, 0x7f7f8000, 0x7f7f7fff,
+                                    0x3f808000, 0x3f818000, 0x3f808001, 1,          0x80008000};
+  std::mt19937 random(1);
+  while (patterns.size() < 5000)
+    patterns.push_back(static_cast<uint32_t>(random()));
+  const auto floats = std::as_bytes(std::span(patterns));
+  std::vector<double> doubles(patterns.size());
+  toDoubles(DType::F32, floats, doubles);
+  for (const DType to : {DType::F64, DType::F32, DType::BF16, DType::F16, DType::E4M3}) {
+    std::vector<std::byte> expected(patterns.size() * byteSize(to)), found(expected.size() + 1);
+    fromDoubles(to, doubles, expected);
+    const auto unaligned = std::span(found).subspan(1);
+    convert(DType::F32, floats, to, unaligned);
+    EXPECT_TRUE(std::ranges::equal(unaligned, expected)) << irName(to);
+  }
+  std::vector<std::byte> few(6);
+  EXPECT_THROW(convert(DType::F32, floats, DType::BF16, few), Error);
 }
 
 TEST(DType, IntegerBounds) {

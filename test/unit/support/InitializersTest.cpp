@@ -1,11 +1,14 @@
 // Initialisers: distributions, bounds, determinism, independence of the partition.
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InverseNormal.h"
+#include "runtime/support/ParallelFor.h"
 #include "runtime/support/Philox.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -84,6 +87,75 @@ TEST(Initializers, InverseNormalCdfInvertsTheCdf) {
     const double z = sixteenths / 16.0;
     const double p = normalCdf(z);
     EXPECT_NEAR(inverseNormalCdf(p), z, 4e-15 * std::abs(z) + 1e-15) << p;
+  }
+}
+
+// All branches, their borders, and blocks that end anywhere.
+TEST(Initializers, QuantilesInVectorsHaveTheBitsOfSingleOnes) {
+  std::vector<double> numbers = {0.5, 0.075, 0.925, 0x1.3333333333332p-4, 0x1.3333333333334p-4};
+  for (int power = 2; power < 1000; ++power)
+    numbers.insert(numbers.end(),
+                   {std::ldexp(1.3, -power), 1.0 - std::ldexp(1.0, -power % 53 - 1)});
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{511}, size_t{513}, numbers.size()}) {
+    std::vector<double> values(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count));
+    inverseNormalCdf(values);
+    for (size_t i = 0; i < count; ++i)
+      EXPECT_EQ(std::bit_cast<uint64_t>(values[i]),
+                std::bit_cast<uint64_t>(inverseNormalCdf(numbers[i])))
+          << numbers[i];
+  }
+}
+
+TEST(Initializers, UniformNumbersInVectorsAreThoseOfSingleElements) {
+  const Philox random(7, "layers.0.wq", 3);
+  for (const uint64_t first :
+       {uint64_t{0}, uint64_t{5}, (uint64_t{1} << 32) - 20, ~uint64_t{0} - 40}) {
+    std::vector<double> values(37);
+    random.uniform53(first, values);
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(values[i], random.uniform53(first + i)) << first << " + " << i;
+  }
+}
+
+// The formulas one element at a time, as the oracle's readers would write them.
+TEST(Initializers, ElementsAreThoseOfTheFormulas) {
+  const Philox random(1, "layers.0.wq");
+  constexpr size_t count = 5000;
+  const double cut = 2.0, tail = 0.5 * std::erfc(cut / std::sqrt(2.0));
+  const auto normal = sample(Initializer::normal(0.02), count);
+  const auto truncated = sample(Initializer::truncNormal(0.02, cut), count);
+  const auto uniform = sample(Initializer::uniform(0.5), count);
+  for (size_t i = 0; i < count; ++i) {
+    const double u = random.uniform53(i), lower = std::min(u, 1.0 - u);
+    const double z = std::clamp(inverseNormalCdf(tail + lower * (1.0 - 2.0 * tail)), -cut, 0.0);
+    EXPECT_EQ(normal[i], 0.02 * inverseNormalCdf(u)) << i;
+    EXPECT_EQ(truncated[i], 0.02 * (u < 0.5 ? z : -z)) << i;
+    EXPECT_EQ(uniform[i], (2.0 * u - 1.0) * 0.5) << i;
+  }
+}
+
+TEST(Initializers, AnyNumberOfThreadsDrawsTheSameBits) {
+  constexpr int64_t count = 100'003, block = 1000;
+  for (const Initializer &init : {Initializer::constant(-0.0), Initializer::normal(0.02),
+                                  Initializer::truncNormal(0.02, 3), Initializer::uniform(1)}) {
+    std::vector<float> whole(count);
+    fill(init, 1, "layers.0.wq", whole);
+    for (const unsigned threads : {1U, 2U, 7U, 64U}) {
+      std::vector<float> parts(count);
+      parallelFor(threads, (count + block - 1) / block, [&](int64_t task) {
+        const auto first = static_cast<size_t>(task * block);
+        const std::span<float> part =
+            std::span(parts).subspan(first, std::min<size_t>(block, parts.size() - first));
+        fill(init, 1, "layers.0.wq", part, first);
+      });
+      EXPECT_EQ(std::ranges::equal(parts, whole,
+                                   [](float a, float b) {
+                                     return std::bit_cast<uint32_t>(a) ==
+                                            std::bit_cast<uint32_t>(b);
+                                   }),
+                true)
+          << threads;
+    }
   }
 }
 
