@@ -110,9 +110,27 @@ private:
       absorb(group, *other);
   }
 
+  static Phase phaseOf(Operation *op) {
+    ScopeAttr scope = scopeOf(op->getLoc());
+    return scope ? scope.getPhase() : Phase::forward;
+  }
+
+  /// Whether a group makes losses, which would then be made behind the backward pass: where the
+  /// group stands that takes it over, which looks at gradients or updates.
+  static bool delaysLoss(const Group &group, const Group &other) {
+    const auto isOfLoss = [](Operation *op) { return phaseOf(op) == Phase::loss; };
+    const auto isOfUpdate = [](Operation *op) { return phaseOf(op) >= Phase::clip; };
+    if (llvm::none_of(other.members, isOfLoss) || llvm::none_of(group.members, isOfUpdate))
+      return false;
+    for (Operation *op = other.members.back(); op != group.members.back(); op = op->getNextNode())
+      if (phaseOf(op) == Phase::backward)
+        return true;
+    return false;
+  }
+
   /// Takes the members of an open group over if all of them fit one domain.
   void absorb(Group &group, Group &other) {
-    if (!other.open || &group == &other)
+    if (!other.open || &group == &other || delaysLoss(group, other))
       return;
     SmallVector<Operation *> members(other.members);
     llvm::append_range(members, group.members);
