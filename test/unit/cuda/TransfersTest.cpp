@@ -88,8 +88,19 @@ public:
     case 1:
       return clear();
     default:
-      return stage();
+      return stage(anySize());
     }
+  }
+
+  /// Writes memory of so many bytes, and parts of it to one place or several.
+  void stage(size_t bytes) {
+    const std::span<std::byte> values = transfers->staged(bytes);
+    fill(values);
+    for (uint64_t parts = random() % 3 + 1; parts > 0; --parts) {
+      const size_t begin = random() % (values.size() + 1);
+      write(values.subspan(begin, random() % (values.size() - begin + 1)));
+    }
+    write(values);
   }
 
   void expectAll() {
@@ -179,17 +190,6 @@ private:
     device.wait("tensors");
     transfers->arrived();
   }
-  /// Parts of it, to one place or several.
-  void stage() {
-    const std::span<std::byte> values = transfers->staged(anySize());
-    fill(values);
-    for (uint64_t parts = random() % 3 + 1; parts > 0; --parts) {
-      const size_t begin = random() % (values.size() + 1);
-      write(values.subspan(begin, random() % (values.size() - begin + 1)));
-    }
-    write(values);
-  }
-
   PlanFile file;
   cuda::Device device;
   cuda::DeviceMemory memory;
@@ -254,6 +254,14 @@ TEST_F(Transfers, ArriveInAnyOrder) {
     for (int i = 0; i < 20; ++i) // under way when it ends
       tensors.doSomething();
   }
+}
+
+TEST_F(Transfers, FillHalvesToTheirEnds) {
+  Tensors tensors(0);
+  for (const size_t bytes : {kHalf, size_t{64}, kHalf - 64, size_t{64}, kHalf - 65, size_t{65},
+                             kHalf - 1, size_t{1}, size_t{0}, kHalf + 1, kHalf, size_t{0}})
+    tensors.stage(bytes);
+  tensors.expectAll();
 }
 
 TEST_F(Transfers, GoOnWhileTheGpuTakesTheOtherHalf) {

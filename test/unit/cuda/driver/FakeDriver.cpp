@@ -51,19 +51,26 @@ struct Event {
   }
 };
 
-/// Memory of one kind, by its beginning.
+/// Memory of one kind, by its beginning, each with some behind it that nobody is to write.
 class Memory {
 public:
   std::byte *take(size_t bytes) {
-    auto block = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    std::memset(block.get(), 0xA5, bytes);
+    auto block = std::make_unique_for_overwrite<std::byte[]>(bytes + kGuard);
+    std::memset(block.get(), kAny, bytes + kGuard);
     std::byte *const begin = block.get();
     blocks[begin] = {std::move(block), bytes};
     return begin;
   }
-  bool giveBack(const void *begin) {
-    return blocks.erase(static_cast<const std::byte *>(begin)) == 1;
+  CUresult giveBack(const void *begin) {
+    const auto found = blocks.find(static_cast<const std::byte *>(begin));
+    if (found == blocks.end())
+      return CUDA_ERROR_INVALID_VALUE;
+    const std::span guard(found->first + found->second.bytes, kGuard);
+    overruns += std::ranges::count(guard, std::byte{kAny}) != kGuard;
+    blocks.erase(found);
+    return CUDA_SUCCESS;
   }
+  size_t overrun() const { return overruns; }
   size_t count() const { return blocks.size(); }
 
   /// Whether one block has all of the bytes.
@@ -87,7 +94,10 @@ private:
     std::unique_ptr<std::byte[]> memory;
     size_t bytes = 0;
   };
+  static constexpr int kAny = 0xA5, kGuard = 4096;
+
   std::map<const std::byte *, Block, std::less<>> blocks;
+  size_t overruns = 0;
 };
 
 struct Gpu {
@@ -155,7 +165,7 @@ FakeDriverState hydra::test::fakeDriverState() {
                gpu().events.size() + gpu().contexts;
   for (const auto &[handle, stream] : gpu().streams)
     state.waiting += stream->work.size();
-  state.faults = gpu().faults;
+  state.faults = gpu().faults + gpu().device.overrun() + gpu().pinned.overrun();
   return state;
 }
 
@@ -237,9 +247,7 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
 }
 
 CUresult cuMemFree(CUdeviceptr address) {
-  return inside([&] {
-    return gpu().device.giveBack(pointerTo(address)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  });
+  return inside([&] { return gpu().device.giveBack(pointerTo(address)); });
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned) {

@@ -9,7 +9,7 @@ namespace hydra::test {
 struct FakeDriverState {
   size_t live = 0;    ///< memory, streams, events and contexts that nobody has given back
   size_t waiting = 0; ///< copies and memsets that have not begun
-  size_t faults = 0;  ///< of those, how many have found their memory gone
+  size_t faults = 0;  ///< how many have found their memory gone; memory written behind its end
 };
 
 /// Its GPU begins nothing before somebody waits for it, so that memory of the host that is changed
