@@ -44,7 +44,7 @@ void Transfers::upload(CUdeviceptr to, std::span<const std::byte> values) {
   if (smallBytes + values.size() > kSmallBytes) {
     device.upload(to, values);
     device.wait("cannot write a tensor");
-    return;
+    return arrived();
   }
   // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
   std::byte *place = small + smallBytes;

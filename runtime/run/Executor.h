@@ -50,7 +50,8 @@ class HostBuffer {
 public:
   std::span<std::byte> first(size_t bytes) {
     if (bytes > size) {
-      memory.reset(); // before there is more
+      size = 0;
+      memory.reset(); // before there is more, or an error
       memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
       size = bytes;
     }
