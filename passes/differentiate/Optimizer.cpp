@@ -475,7 +475,7 @@ private:
       outputs.set(*sum, AddOp::create(b, at, read(b, *sum), added));
       sums[param] = *sum;
     }
-    Location loc = ofUpdate(entry.getLoc());
+    Location loc = ofUpdate(entry.getLoc(), Phase::loss);
     FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
     if (failed(sum))
       return failure();
