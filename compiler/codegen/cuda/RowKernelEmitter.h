@@ -109,6 +109,9 @@ private:
   /// The values of a chunk.
   Values evaluateTile(unsigned number, const Chunk &chunk);
   Values computeTile(unsigned number, const Chunk &chunk);
+  /// Of each node, the last of the loads behind the first `made` that its values of the chunk wait
+  /// for, counted in the order of their issue; 0: none.
+  std::vector<unsigned> lastLoads(const Chunk &chunk, unsigned made) const;
   /// A value without columns.
   Value *evaluate(unsigned number);
   Value *compute(const RowNode &node, ArrayRef<Value *> in);
@@ -204,7 +207,9 @@ private:
   std::map<unsigned, Value *> scalars, rowValues;
   std::map<std::pair<unsigned, unsigned>, ComingChunk> coming; ///< input, chunk: of the next row
   std::map<std::pair<unsigned, unsigned>, Values> tiles, keptTiles; ///< node, chunk
-  std::map<std::pair<unsigned, unsigned>, Values> arrived;          ///< input, chunk
+  std::map<std::pair<unsigned, unsigned>, unsigned> loads; ///< node, chunk: which load it is
+  unsigned loadsMade = 0;
+  std::map<std::pair<unsigned, unsigned>, Values> arrived; ///< input, chunk
 };
 
 } // namespace hydra::cuda

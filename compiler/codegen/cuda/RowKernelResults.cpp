@@ -26,6 +26,7 @@ void RowKernelEmitter::whenValid(const Chunk &chunk, function_ref<void()> body) 
 }
 
 void RowKernelEmitter::storeTiles(const Chunk &chunk) {
+  const unsigned made = loadsMade;
   // A result may lie on an input that only a sum reads: all is read before anything is stored.
   for (const RowResult &result : s.program.results)
     if (s.program.isSummed(result) && (s.flat || isColumnSum(result)))
@@ -43,6 +44,15 @@ void RowKernelEmitter::storeTiles(const Chunk &chunk) {
   }
   if (ready.empty())
     return;
+  // A result that lies on an input may not depend on it. Where the load of that input is still
+  // under way as the store arrives, the second cache takes many times as long for both: results
+  // that wait for the latest loads are stored first, and a warp issues the others' stores behind
+  // them.
+  const std::vector<unsigned> last = lastLoads(chunk, made);
+  stable_sort(ready, [&](const auto &a, const auto &b) {
+    auto of = [&](const auto &r) { return last[s.program.results[r.first].node]; };
+    return of(a) > of(b);
+  });
   whenValid(chunk, [&] {
     for (auto &[i, values] : ready)
       storeChunk(i, values, chunk);

@@ -118,6 +118,7 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
   case Kind::Input: {
     if (auto it = arrived.find({node.code, chunk.number}); it != arrived.end())
       return it->second;
+    loads[{number, chunk.number}] = ++loadsMade;
     Value *base = s.flat || node.form == RowForm::Column ? inputs[node.code] : inputRows[node.code];
     return loadChunk(base, s.inputs[node.code], node.type, inputAlignment[node.code], chunk.column);
   }
@@ -130,15 +131,17 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
   case Kind::Gather: {
     // Where there is one column, the number may be a value of that column.
     const unsigned from = node.inputs[0];
-    Value *number = variesOverColumns(s.program.nodes[from].form) ? evaluateTile(from, chunk)[0]
-                                                                  : evaluateRow(from);
-    Value *id = b.CreateZExt(number, b.getInt64Ty());
+    Value *row = variesOverColumns(s.program.nodes[from].form) ? evaluateTile(from, chunk)[0]
+                                                               : evaluateRow(from);
+    loads[{number, chunk.number}] = ++loadsMade;
+    Value *id = b.CreateZExt(row, b.getInt64Ty());
     const TensorAccess &table = s.inputs[node.code];
     Value *offset = b.CreateMul(id, b.getInt64(table.rows.dims.front().stride));
     return loadChunk(elementPointer(inputs[node.code], offset, node.type), table, node.type,
                      inputAlignment[node.code], chunk.column);
   }
   case Kind::Rotate:
+    loads[{number, chunk.number}] = ++loadsMade;
     return rotate(node, chunk);
   default:
     break;
@@ -154,6 +157,19 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
     values.push_back(compute(node, one));
   }
   return values;
+}
+
+std::vector<unsigned> RowKernelEmitter::lastLoads(const Chunk &chunk, unsigned made) const {
+  std::vector<unsigned> last(s.program.nodes.size(), 0);
+  for (auto [i, node] : enumerate(s.program.nodes)) {
+    if (!variesOverColumns(node.form))
+      continue;
+    if (auto it = loads.find({i, chunk.number}); it != loads.end() && it->second > made)
+      last[i] = it->second;
+    for (unsigned input : node.inputs)
+      last[i] = std::max(last[i], last[input]);
+  }
+  return last;
 }
 
 Value *RowKernelEmitter::evaluate(unsigned number) {
