@@ -12,6 +12,9 @@ namespace hydra {
 
 namespace {
 
+/// Beside patterns: what is kept without any.
+constexpr StringLiteral kDefault = "default";
+
 /// The parameters that a weight is made of, by moves alone; empty when anything else is in it.
 SmallVector<ParamOp> parametersOf(Value weight) {
   SmallVector<ParamOp> params;
@@ -63,16 +66,24 @@ struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
 
 private:
   LogicalResult findKept(ModelOp model) {
-    if (!keep.empty()) {
-      const SmallVector<std::string> patterns(keep.begin(), keep.end());
-      if (llvm::equal(patterns, ArrayRef<StringRef>{"none"}))
-        return success();
+    if (llvm::equal(keep, ArrayRef<StringRef>{"none"}))
+      return success();
+    SmallVector<std::string> patterns;
+    llvm::copy_if(keep, std::back_inserter(patterns),
+                  [](const std::string &text) { return text != kDefault; });
+    if (!patterns.empty()) {
       FailureOr<SmallVector<ParamOp>> matched = parametersMatching(model, patterns, "--fp8-keep");
       if (failed(matched))
         return failure();
       kept.insert(matched->begin(), matched->end());
-      return success();
     }
+    if (keep.empty() || patterns.size() < keep.size())
+      keepEnds(model);
+    return success();
+  }
+
+  /// Of each stack the parameters of the first and of the last element, and those in none.
+  void keepEnds(ModelOp model) {
     struct Element {
       StringRef stack;
       int64_t number = 0;
@@ -92,7 +103,6 @@ private:
       if (!element || element->number == 0 || element->number == last[element->stack])
         kept.insert(param);
     }
-    return success();
   }
 
   /// What is joined is large if its parts are, and stays if one of them does.

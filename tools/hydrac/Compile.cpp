@@ -13,6 +13,7 @@
 #include "runtime/support/Error.h"
 #include "tools/hydrac/Budget.h"
 #include "tools/hydrac/Explain.h"
+#include "tools/hydrac/FasterLayers.h"
 #include "tools/hydrac/Forms.h"
 #include "tools/hydrac/Lower.h"
 #include "tools/hydrac/PresetSettings.h"
@@ -164,6 +165,8 @@ LogicalResult compile(HydracOptions &options) {
   if (!taken.empty())
     printProblem(taken);
   for (const std::string &chosen : chooseForms(options))
+    printProblem(chosen);
+  if (const std::string chosen = chooseFasterLayers(options); !chosen.empty())
     printProblem(chosen);
   return compileWhole(options);
 }
