@@ -480,9 +480,11 @@ private:
     if (failed(sum))
       return failure();
     Value loss = end.getOutput("loss"), before = read(b, *sum);
-    const bool onlyFinite = !batchFilter && (clip || lossScaleOf(model));
-    outputs.set(*sum, onlyFinite ? whereFinite(b, loc, loss, before)
-                                 : Value(AddOp::create(b, loc, before, loss)));
+    // A limit is compared with the mean, in the order of micro-batches on one rank. Else the guard
+    // asks only whether all losses were finite, and ranks that have the whole of each exchange
+    // nothing more.
+    outputs.set(*sum, batchFilter ? Value(AddOp::create(b, loc, before, loss))
+                                  : whereFinite(b, loc, loss, before));
     stepSums.insert(*sum);
     outputs.returnFrom(end);
     entry.setSymName(nameIn(entry, "accumulate"));

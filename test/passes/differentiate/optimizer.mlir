@@ -1,6 +1,7 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer | FileCheck %s
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=clip=false | FileCheck %s --check-prefix=NOCLIP
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=4 | FileCheck %s --check-prefix=ACCUM
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='accum=4 clip=false' | FileCheck %s --check-prefix=NONORM
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=holds=true | FileCheck %s --check-prefix=HOLDS
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='ema-decay=0.9 norm-spike=true group-norms=true' | FileCheck %s --check-prefix=MORE
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='grad-histograms=true clip=false' | FileCheck %s --check-prefix=COUNTS
@@ -85,6 +86,15 @@
 // ACCUM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %clip: tensor<f32> = 0.000000e+00)
 // ACCUM: %[[KEPT:.*]] = hydra.guard %{{.*}}, %seen.next, %seen
 // ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, {{.*}}@seen = %[[KEPT]], @w = %{{.*}}, @seen.next = %[[KEPT]])
+
+// Without a norm that alone is the guard.
+// NONORM: hydra.entry @accumulate(%x: tensor<4xf32>)
+// NONORM: %[[BEFORE:.*]] = hydra.use @loss.sum
+// NONORM-NOT: hydra.add %[[BEFORE]]
+// NONORM: hydra.select %{{.*}}, %[[BEFORE]], %
+// NONORM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03)
+// NONORM: %[[SEEN:.*]] = hydra.use @loss.sum
+// NONORM: hydra.neg %[[SEEN]]
 
 // Averages move to the new value by a share, under the same guard. A norm above the bound halves the rate. Every
 // group has its norm.

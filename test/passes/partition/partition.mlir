@@ -1,6 +1,7 @@
 // RUN: split-file %s %t
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/step.mlir
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false" --hydra-partition | FileCheck %t/step.mlir --check-prefix=ACCUM
+// RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false batch-filter=true" --hydra-partition | FileCheck %t/step.mlir --check-prefix=LIMIT
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=LAST
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=8 mesh=node:2,gpu:2" --hydra-differentiate --hydra-optimizer="accum=2 exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=NODES
 // RUN: hydra-opt %t/loop.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/loop.mlir
@@ -39,16 +40,31 @@ hydra.model @m version 1 {
   // CHECK: %[[SUM:.*]] = hydra.all_reduce %[[DW]] over = "data" ranks = 2 : tensor<5x3xf32>
   // CHECK: hydra.return loss = %{{.*}}, grad @w = %[[SUM]]
 
-  // Over micro-batches each adds its sum over ranks to what is there.
+  // Over micro-batches each adds its sum over ranks to what is there. Of the loss all ranks have the whole, and with it
+  // whether it is finite.
   // ACCUM: hydra.entry @count(%labels: tensor<3xi32>) stage(count)
   // ACCUM: %[[SEEN:.*]] = hydra.use @labels.0
   // ACCUM: hydra.all_reduce %{{.*}}, %[[SEEN]] over = "data"
   // ACCUM: hydra.entry @accumulate
+  // ACCUM: %[[LOSS:.*]] = hydra.all_reduce %loss over = "data" ranks = 2 : tensor<f32>
+  // ACCUM-NOT: hydra.all_reduce
   // ACCUM: %[[BEFORE:.*]] = hydra.use @w.grad
   // ACCUM: %[[AFTER:.*]] = hydra.all_reduce %{{.*}}, %[[BEFORE]] over = "data" ranks = 2 : tensor<5x3xf32>, tensor<5x3xf32>
+  // ACCUM-NOT: hydra.all_reduce
+  // ACCUM: %[[FINITE:.*]] = hydra.use @loss.sum
+  // ACCUM-NOT: hydra.all_reduce
+  // ACCUM: hydra.compare %[[LOSS]], %{{.*}} is = "le"
+  // ACCUM-NOT: hydra.all_reduce
+  // ACCUM: hydra.select %{{.*}}, %[[FINITE]], %
+  // ACCUM-NOT: hydra.all_reduce
   // ACCUM: updates(@w.grad = %[[AFTER]]
   // ACCUM: hydra.entry @apply
   // ACCUM-NOT: hydra.all_reduce
+
+  // Where their mean has a limit, losses are added up in the order of micro-batches on one rank.
+  // LIMIT: hydra.entry @accumulate
+  // LIMIT: %[[BEFORE:.*]] = hydra.use @loss.sum
+  // LIMIT: hydra.all_reduce %loss, %[[BEFORE]] over = "data" ranks = 2 : tensor<f32>, tensor<f32>
 
   // Where they exchange once, each adds what its own rows give to its own part, and the update sums up the
   // parts. What losses divide by is known before.
