@@ -12,8 +12,9 @@ namespace hydra::plan {
 /// and one launch may do them all: set by hydra-batch-copies.
 inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
 
-/// The step behind a launch, a matmul, computes what the launch would make for it: set by
-/// hydra-fuse-operands.
+/// The step behind a launch, a matmul, computes what the launch would make for it. A truth value:
+/// whether others read that too, so that it is stored as well. Set by hydra-fuse-operands, which has
+/// seen to it that nothing is written over what either of the two reads.
 inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
 
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {

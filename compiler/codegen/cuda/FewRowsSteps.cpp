@@ -168,21 +168,6 @@ std::optional<RowProgram> programOf(plan::LaunchOp launch) {
   return std::move(*program);
 }
 
-/// Whether anything but the two steps uses bytes of a buffer.
-bool isUsedBeside(Value value, Operation *first, Operation *second) {
-  plan::BufferOp buffer = plan::placeOf(value).buffer;
-  if (!buffer.isTransient())
-    return true;
-  SmallVector<Value> names{buffer.getBuffer()};
-  while (!names.empty())
-    for (Operation *user : names.pop_back_val().getUsers())
-      if (auto view = dyn_cast<plan::ViewOp>(user))
-        names.push_back(view.getView());
-      else if (user != first && user != second)
-        return true;
-  return false;
-}
-
 /// The operand of a matmul, computed by a group: the text that does it, with what it reads and what
 /// else it writes as further arguments.
 std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewRows &few,
@@ -205,7 +190,7 @@ std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewR
         strides[d] = stride;
       program.results.push_back(result);
       results.push_back({"x", typeOf(value), strides, 16});
-      if (!isUsedBeside(value, launch, matmul))
+      if (!cast<BoolAttr>(launch->getAttr(plan::kComputedAttr)).getValue())
         continue;
     }
     program.results.push_back(result);
@@ -231,26 +216,12 @@ bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr 
     return false;
   const auto inputs = launch.getArgs().take_front(program->inputs.size()),
              results = launch.getArgs().drop_front(program->inputs.size());
-  auto isOperand = [&](Value v) { return plan::sameElements(v, matmul.getA()); };
-  if (llvm::count_if(results, isOperand) != 1 || typeOf(matmul.getA()).getShape().back() != few->k)
+  int64_t makers = 0;
+  for (auto [result, value] : llvm::zip(program->results, results))
+    if (plan::sameElements(value, matmul.getA()))
+      makers += result.form == RowForm::Tile ? 1 : 2;
+  if (makers != 1)
     return false;
-  const auto *operand = llvm::find_if(program->results, [&](const RowResult &result) {
-    return isOperand(results[&result - program->results.data()]);
-  });
-  if (operand->form != RowForm::Tile)
-    return false;
-  // Blocks read while others, or the first one, write.
-  SmallVector<Value> read(inputs), written{matmul.getC()};
-  read.push_back(matmul.getB());
-  if (matmul.getBias())
-    read.push_back(matmul.getBias());
-  for (Value result : results)
-    if (!isOperand(result) || isUsedBeside(result, launch, matmul))
-      written.push_back(result);
-  for (Value to : written)
-    for (Value from : read)
-      if (plan::placeOf(to).buffer == plan::placeOf(from).buffer)
-        return false;
   int64_t bytes = 0;
   for (Value input : inputs)
     bytes += typeOf(input).getNumElements() * elementBytes(typeOf(input).getElementType());

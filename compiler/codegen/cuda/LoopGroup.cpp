@@ -3,6 +3,7 @@
 #include "compiler/codegen/cuda/LoopGroup.h"
 
 #include "compiler/codegen/cuda/LoopPlacement.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/hydra/RowForms.h"
 
 #include "llvm/ADT/SetVector.h"
