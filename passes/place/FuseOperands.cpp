@@ -104,9 +104,9 @@ private:
   void moveApart(Value value) {
     auto view = value.getDefiningOp<plan::ViewOp>();
     OpBuilder b(view);
-    auto buffer = plan::BufferOp::create(
-        b, view.getLoc(), cast<MemRefType>(value.getType()), plan::Segment::transient,
-        plan::placeOf(value).buffer.getCategory(), IntegerAttr());
+    auto buffer = plan::BufferOp::create(b, view.getLoc(), cast<MemRefType>(value.getType()),
+                                         plan::Segment::transient,
+                                         plan::placeOf(value).buffer.getCategory(), IntegerAttr());
     value.replaceAllUsesWith(buffer.getBuffer());
     view.erase();
   }

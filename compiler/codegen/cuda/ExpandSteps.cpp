@@ -79,7 +79,8 @@ private:
     return steps.front()->hasAttr(plan::kComputedAttr);
   }
 
-  /// How many of the steps, from the first on, are one by hydra-batch-copies or hydra-fuse-operands.
+  /// How many of the steps, from the first on, are one by hydra-batch-copies or
+  /// hydra-fuse-operands.
   static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
     if (computesOperand(steps))
       return 2;

@@ -196,8 +196,7 @@ std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewR
     program.results.push_back(result);
     results.push_back(tensorOf(value, plan::kWrite));
   }
-  return llvm::formatv(", [&]({0} *x) {{\n{1}}",
-                       cType(typeOf(matmul.getA()).getElementType()),
+  return llvm::formatv(", [&]({0} *x) {{\n{1}}", cType(typeOf(matmul.getA()).getElementType()),
                        teamGroupText(program, inputs, results));
 }
 
@@ -256,16 +255,16 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
     launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 4 * m * few->k));
   }
   const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
-  launcher.launch(
-      kFewRowsMatmul, SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}{11}>"
-                    "({12}, {13}, {14}, {15}{16});",
-                    sweep->name, cType(typeOf(a).getElementType()),
-                    cType(typeOf(c).getElementType()), m, few->n, few->k, few->a.stride,
-                    few->w.stride, few->c.stride, sweep->how, bias ? "true" : "false", computed,
-                    ofA, ofW, ofBias, ofC, compute)
-          .str(),
-      sweep->shape, arguments.values, arguments.access, waits);
+  launcher.launch(kFewRowsMatmul,
+                  SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+                  llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}{11}>"
+                                "({12}, {13}, {14}, {15}{16});",
+                                sweep->name, cType(typeOf(a).getElementType()),
+                                cType(typeOf(c).getElementType()), m, few->n, few->k, few->a.stride,
+                                few->w.stride, few->c.stride, sweep->how, bias ? "true" : "false",
+                                computed, ofA, ofW, ofBias, ofC, compute)
+                      .str(),
+                  sweep->shape, arguments.values, arguments.access, waits);
   return true;
 }
 

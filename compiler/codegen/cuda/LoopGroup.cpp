@@ -25,8 +25,7 @@ constexpr int64_t kMostKept = 16;
 constexpr int64_t kMostOfTeam = 32;
 
 bool reduces(const RowProgram &program) {
-  return llvm::any_of(program.nodes,
-                      [](const RowNode &node) { return node.kind == Kind::Reduce; });
+  return llvm::any_of(program.nodes, [](const RowNode &node) { return node.kind == Kind::Reduce; });
 }
 
 /// Threads that share a row, if a block has all rows at once or as many as it has warps.
@@ -117,7 +116,8 @@ public:
                    "threadIdx.x % {2};\n",
                    ceilDiv(rows, together), together, lanes, rows - 1);
     if (pieces > 1)
-      text += formatv("_Pragma(\"unroll 4\") for (int piece = 0; piece < {0}; ++piece) {{\n", pieces);
+      text +=
+          formatv("_Pragma(\"unroll 4\") for (int piece = 0; piece < {0}; ++piece) {{\n", pieces);
     defineAll(inputs);
     for (auto [result, tensor] : llvm::zip(program.results, results)) {
       if (tensor.byFirstBlock)
@@ -514,8 +514,7 @@ bool canBeTeamText(const RowProgram &program) {
     return node.kind == Kind::Gather || node.kind == Kind::Rotate || node.kind == Kind::SumRows;
   });
   const int64_t columns = program.domain.columns();
-  return hasText &&
-         (!reduces(program) || columns <= kMostOfTeam * teamOf(program.domain));
+  return hasText && (!reduces(program) || columns <= kMostOfTeam * teamOf(program.domain));
 }
 
 std::string teamGroupText(const RowProgram &program, ArrayRef<SliceTensor> inputs,
