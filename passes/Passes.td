@@ -640,7 +640,7 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
-    are part of `hydra.linear` already. Behind hydra-recompute, which may recompute the GELU from its
+    are part of `hydra.linear` already. Up to 16 rows whose argument nothing else needs stay apart: their matmuls are sweeps of our own. Behind hydra-recompute, which may recompute the GELU from its
     argument. What cuBLASLt also has and does not pay is in docs/laboratory.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",

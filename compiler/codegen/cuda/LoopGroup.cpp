@@ -24,8 +24,12 @@ constexpr int64_t kMostKept = 16;
 /// Columns of a row that a thread of a team holds until they are reduced.
 constexpr int64_t kMostOfTeam = 32;
 
-bool reduces(const RowProgram &program) {
-  return llvm::any_of(program.nodes, [](const RowNode &node) { return node.kind == Kind::Reduce; });
+/// Reductions of a group by teams: each has shared memory of its own, beside what a kernel has.
+constexpr int64_t kMostReductions = 8;
+
+int64_t reductionsOf(const RowProgram &program) {
+  return llvm::count_if(program.nodes,
+                        [](const RowNode &node) { return node.kind == Kind::Reduce; });
 }
 
 /// Threads that share a row, if a block has all rows at once or as many as it has warps.
@@ -108,7 +112,7 @@ public:
     lanes = teamOf(program.domain);
     width = columns % 4 == 0 ? 4 : 1;
     parts = ceilDiv(columns, width * lanes) * width;
-    if (!reduces(program))
+    if (reductionsOf(program) == 0)
       pieces = std::exchange(parts, width) / width;
     const int64_t together = kTeamThreads / lanes;
     text = formatv("_Pragma(\"unroll 1\") for (int turn = 0; turn < {0}; ++turn) {{\n"
@@ -513,8 +517,9 @@ bool canBeTeamText(const RowProgram &program) {
   const bool hasText = llvm::none_of(program.nodes, [](const RowNode &node) {
     return node.kind == Kind::Gather || node.kind == Kind::Rotate || node.kind == Kind::SumRows;
   });
-  const int64_t columns = program.domain.columns();
-  return hasText && (!reduces(program) || columns <= kMostOfTeam * teamOf(program.domain));
+  const int64_t reductions = reductionsOf(program), columns = program.domain.columns();
+  return hasText && reductions <= kMostReductions &&
+         (reductions == 0 || columns <= kMostOfTeam * teamOf(program.domain));
 }
 
 std::string teamGroupText(const RowProgram &program, ArrayRef<SliceTensor> inputs,
