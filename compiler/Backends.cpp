@@ -66,6 +66,14 @@ struct Expansion : plan::KernelExpansionInterface {
     return module.emitError() << "is for the backend '" << target.getBackend()
                               << "', which does not exist";
   }
+
+  bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul,
+                         TargetAttr target) const override {
+    return llvm::any_of(backends(), [&](const TargetBackend *backend) {
+      return backend->name() == target.getBackend() &&
+             backend->canComputeOperand(launch, matmul, target);
+    });
+  }
 };
 
 } // namespace

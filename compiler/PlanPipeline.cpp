@@ -122,6 +122,7 @@ bool wantsRecomputation(Options options) {
 TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
 bool wantsAddedProducts(Options options) { return wantsOf(options).addedProducts; }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
+bool wantsComputedOperands(Options options) { return wantsOf(options).computedOperands; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
 bool wantsStreams(Options options) {
@@ -351,6 +352,8 @@ const std::vector<Stage> &stages() {
        wantsAddedProducts},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
+      {P::Plan, false, 2, false, false, [](Options) { return createFuseOperands(); },
+       wantsComputedOperands},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },

@@ -640,7 +640,7 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
-    are part of `hydra.linear` already. Behind hydra-recompute, which may recompute the GELU from its
+    are part of `hydra.linear` already. Up to 16 rows whose argument nothing else needs stay apart: their matmuls are sweeps of our own. Behind hydra-recompute, which may recompute the GELU from its
     argument. What cuBLASLt also has and does not pay is in docs/laboratory.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",
@@ -820,6 +820,23 @@ def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"takeMoments", "take-moments", "bool", "false", "moments, too: they stay on the device">];
   let statistics = [Statistic<"batched", "batched", "copies and fills that others took in">];
+}
+
+def FuseOperands : Pass<"hydra-fuse-operands", "::mlir::ModuleOp"> {
+  let summary = "matmuls of few rows compute the rows that they read";
+  let description = [{
+    For GPUs whose multiprocessors copy (`bulk_copies`), where a token is a chain of short launches. The group that makes the few rows which the next
+    step multiplies (a norm behind a sum, a gated activation) becomes part of that matmul: each block computes all rows
+    for itself, from the second cache, while the first of its weights arrive, and the first block stores what else
+    the group yields, and the rows if something else reads them. A layer of a Llama has three launches less of ten for one token.
+
+    Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is: it takes groups that
+    neither gather nor rotate, that write over nothing which they or the matmul read, and whose operands a block
+    reads in about the time of a launch. Marks the launch; hydra-expand-kernels writes the kernel. *Numerics-changing*: sums along
+    rows go in another order.
+  }];
+  let dependentDialects = ["::hydra::plan::PlanDialect"];
+  let statistics = [Statistic<"fused", "fused", "launches that matmuls took in">];
 }
 
 def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {

@@ -42,6 +42,8 @@ public:
     /// hydra-add-products: matmuls add what is there to their sums in f32, at their end.
     bool addedProducts = false;
     bool fusedLoops = false; ///< hydra-fuse-loops: loops can be kernels
+    /// hydra-fuse-operands: there are matmuls that compute their operand.
+    bool computedOperands = false;
     /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
     /// and fills are launches, and one can do several.
     bool batchedLaunches = false;
@@ -61,6 +63,10 @@ public:
   virtual llvm::LogicalResult expandKernels(plan::PlanModuleOp, TargetAttr) const {
     return llvm::success();
   }
+
+  /// Whether a matmul can compute its first operand as the launch in front of it does
+  /// (dialects/plan/KernelExpansion.h).
+  virtual bool canComputeOperand(plan::LaunchOp, plan::MatmulOp, TargetAttr) const { return false; }
 
   /// Compiles every `plan.kernel`. Equal input gives equal bytes. Reports what cannot be compiled.
   virtual llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,

@@ -1,4 +1,4 @@
-// What hydra-expand-kernels asks the backends of compiler/targets.
+// What hydra-fuse-operands and hydra-expand-kernels ask the backends of compiler/targets.
 #pragma once
 
 #include "dialects/hydra/Target.h"
@@ -12,6 +12,11 @@ namespace hydra::plan {
 /// and one launch may do them all: set by hydra-batch-copies.
 inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
 
+/// The step behind a launch, a matmul, computes what the launch would make for it. A truth value:
+/// whether others read that too, so that it is stored as well. Set by hydra-fuse-operands, which has
+/// seen to it that nothing is written over what either of the two reads.
+inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
+
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
 public:
   explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}
@@ -19,6 +24,10 @@ public:
   /// Replaces calls by launches of kernels that the target's backend has, with buffers for what
   /// these work in. Reports an error for a backend that does not exist.
   virtual llvm::LogicalResult expand(PlanModuleOp module, TargetAttr target) const = 0;
+
+  /// Whether the target's backend has a kernel for a matmul that computes its first operand as the
+  /// launch in front of it does, writes what else that writes, and is expected to be faster so.
+  virtual bool canComputeOperand(LaunchOp launch, MatmulOp matmul, TargetAttr target) const = 0;
 };
 
 } // namespace hydra::plan

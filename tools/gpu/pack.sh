@@ -27,6 +27,20 @@ for model in cs336 llama gpt2; do
     "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$model-$precision.safetensors" >/dev/null 2>&1
   done
 done
+# A few rows, which matmuls compute for themselves: one, that warps share; as many as do not divide them up; more than a
+# block has warps; and rows that are longer than the block's turns.
+while read -r name flags; do
+  flags="$flags --batch=1 --mode=forward --precision=bf16"
+  compile $flags --target=h200 -o "$out/test/$name-bf16.fb"
+  compile $flags -o "$out/cpu.fb"
+  "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name-bf16.safetensors" > /dev/null 2>&1
+done << 'FEW'
+few-one models/llama.mlir --preset=tiny --seq=1
+few-three models/llama.mlir --preset=tiny --seq=3
+few-many models/llama.mlir --preset=tiny --seq=16
+few-long models/llama.mlir --preset=tiny --set D=1024,H=8,Hk=2,F=2000 --seq=3
+few-gelu models/gpt2.mlir --preset=tiny --seq=3
+FEW
 # Grouped queries over several tiles, the last of them partial; attention written out, and in all forms, with blocks
 # of one to three warpgroups or of tiles, and under caps; a table of many rows.
 declare -A cases=(

@@ -46,6 +46,7 @@ public:
     module.walk([&](plan::FillOp fill) { added.push_back(fill); });
     if (failed(expandAll(added)))
       return failure();
+    eraseUnusedKernels();
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
     eraseUnusedBuffers();
     useRowTiles();
@@ -63,7 +64,8 @@ private:
   LogicalResult expandAll(ArrayRef<plan::StepInterface> steps) {
     while (!steps.empty()) {
       const size_t count = togetherWithFirst(steps);
-      launcher.begin(steps.front());
+      // A matmul that computes its operand stands behind what would make it, and for both.
+      launcher.begin(computesOperand(steps) ? steps[1] : steps.front());
       if (failed(expand(steps.take_front(count))))
         return failure();
       launcher.finish();
@@ -72,8 +74,16 @@ private:
     return success();
   }
 
-  /// How many of the steps, from the first on, hydra-batch-copies has made one batch.
+  /// Whether hydra-fuse-operands has found that the second step computes what the first one makes.
+  static bool computesOperand(ArrayRef<plan::StepInterface> steps) {
+    return steps.front()->hasAttr(plan::kComputedAttr);
+  }
+
+  /// How many of the steps, from the first on, are one by hydra-batch-copies or
+  /// hydra-fuse-operands.
   static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
+    if (computesOperand(steps))
+      return 2;
     Operation *first = steps.front();
     Attribute batch = first->getAttr(plan::kTogetherAttr);
     size_t count = 1;
@@ -86,6 +96,9 @@ private:
   /// Launches that take the place of a step, or of several that are a batch. None for what is a
   /// launch already, and for large matmuls, which are cuBLASLt's.
   LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
+    if (computesOperand(steps))
+      return expandFewRows(launcher, cast<plan::MatmulOp>(steps[1]),
+                           cast<plan::LaunchOp>(steps.front()));
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
         .Case<plan::MatmulOp>([&](auto op) {
           const FailureOr<bool> few = expandFewRows(launcher, op);
@@ -145,7 +158,7 @@ private:
     return success();
   }
 
-  /// Kernels of which only loops made use.
+  /// Kernels of which only loops, or matmuls that compute their operand, made use.
   void eraseUnusedKernels() {
     DenseSet<Attribute> used;
     module.walk([&](plan::LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });

@@ -15,6 +15,10 @@ namespace hydra::cuda {
 /// library takes.
 llvm::LogicalResult expandSteps(plan::PlanModuleOp module, TargetAttr target);
 
+/// Whether a matmul of few rows can compute its first operand as the launch in front of it does, in
+/// each block, in less time than a launch takes (plan::KernelExpansionInterface).
+bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr target);
+
 /// One CUDA C++ source with all kernels made from templates; empty when there are none.
 std::string templateSource(plan::PlanModuleOp module);
 

@@ -1,8 +1,12 @@
-// Which matmuls have so few rows that they are a sweep over weights, and how that is cut into
-// blocks.
+// Which matmuls have so few rows that they are a sweep over weights, how that is cut into blocks,
+// and which of them compute their rows.
+#include "compiler/codegen/cuda/ExpandSteps.h"
+#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/plan/KernelExpansion.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -36,6 +40,34 @@ std::optional<Rows> rowsOf(Value buffer) {
   return rows;
 }
 
+/// What a sweep multiplies.
+struct FewRows {
+  Rows a, w, c;
+  int64_t n = 0, k = 0;
+};
+
+/// Nothing where a matmul is none.
+std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
+  constexpr int64_t kMostRows = 16, kPiece = 8;
+  Value a = op.getA(), w = op.getB(), c = op.getC();
+  if (op.getTransposeA() || !op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
+      op.getSums() || op.getCompute() || !isNarrowFloat(typeOf(a).getElementType()) ||
+      typeOf(w).getRank() != 2)
+    return std::nullopt;
+  const std::optional<Rows> ofA = rowsOf(a), ofW = rowsOf(w), ofC = rowsOf(c);
+  const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
+  if (!ofA || !ofW || !ofC || ofA->count > kMostRows || k % kPiece || ofA->stride % kPiece ||
+      ofW->stride % kPiece || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
+    return std::nullopt;
+  return FewRows{*ofA, *ofW, *ofC, n, k};
+}
+
+/// Elements between computed rows: those that eight lanes read at a time meet all banks.
+int64_t computedPitch(int64_t k) {
+  constexpr int64_t kNumber = 2, kLine = 128, kPad = 64;
+  return (ceilDiv(k * kNumber, kLine) * kLine + kPad) / kNumber;
+}
+
 /// Whether no step of any program writes where the buffer lies.
 bool isNeverWritten(Value buffer) {
   plan::BufferOp root = plan::placeOf(buffer).buffer;
@@ -64,16 +96,18 @@ struct Sweep {
 };
 
 /// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
-/// or of what the target says.
+/// or of what the target says. Behind the ring are `computed` bytes of rows, where they are not
+/// copied.
 FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said, int64_t m,
-                           int64_t n, int64_t k) {
+                           int64_t n, int64_t k, int64_t computed) {
   constexpr int64_t kWarps = 8, kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
   const int64_t sums = 2 * kWarps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
-  const int64_t ring = target.getBlockShared() - sums - barriers;
+  const int64_t ring = target.getBlockShared() - sums - barriers - computed;
   // Rows in pieces of 2 KiB where at least three stages of them fit.
   const int64_t piece = kWarps * 32;
   int64_t depth = std::min<int64_t>(said.get("depth").value_or(1024), ceilDiv(k, piece) * piece);
-  auto stageBytes = [&] { return (kRows + m) * (depth * kNumber + kPad); };
+  const int64_t staged = kRows + (computed ? 0 : m);
+  auto stageBytes = [&] { return staged * (depth * kNumber + kPad); };
   while (!said.get("depth") && depth > piece && ring / stageBytes() < 3)
     depth = ceilDiv(depth / 2, piece) * piece;
   const int64_t room = ring / stageBytes(), stages = said.get("stages").value_or(room);
@@ -85,7 +119,7 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
                {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
-                stages * stageBytes()}};
+                stages * stageBytes() + computed}};
 }
 
 /// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
@@ -104,47 +138,133 @@ FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, int64_t m, int
                {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}};
 }
 
+/// Arguments of a kernel, in order.
+struct Arguments {
+  SmallVector<Value> values;
+  SmallVector<std::string> types;
+  SmallVector<int64_t> access;
+
+  /// Its name in the kernel.
+  std::string add(Value value, int64_t how) {
+    types.push_back((how == plan::kRead ? "const " : "") +
+                    cType(typeOf(value).getElementType()).str() + " *");
+    values.push_back(value);
+    access.push_back(how);
+    return "a" + std::to_string(values.size() - 1);
+  }
+};
+
+/// Of a launch that is a group, with all of its arguments; nothing for others.
+std::optional<RowProgram> programOf(plan::LaunchOp launch) {
+  auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+      launch.getKernelAttr());
+  auto groups = kernel.getBody().getOps<FusedOp>();
+  if (groups.empty() || launch.getLimit() || launch.getSubstitute())
+    return std::nullopt;
+  FailureOr<RowProgram> program = recordRows(*groups.begin());
+  if (failed(program) ||
+      program->inputs.size() + program->results.size() != launch.getArgs().size())
+    return std::nullopt;
+  return std::move(*program);
+}
+
+/// The operand of a matmul, computed by a group: the text that does it, with what it reads and what
+/// else it writes as further arguments.
+std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewRows &few,
+                        Arguments &arguments) {
+  RowProgram program = *programOf(launch);
+  const std::vector<RowResult> all = std::exchange(program.results, {});
+  auto args = launch.getArgs();
+  auto tensorOf = [&](Value value, int64_t how) {
+    return SliceTensor{arguments.add(value, how), typeOf(value), plan::stridesOf(typeOf(value)),
+                       LoopPlacement::outsideAlignment(value, 1), how != plan::kRead};
+  };
+  SmallVector<SliceTensor> inputs, results;
+  for (Value input : args.take_front(program.inputs.size()))
+    inputs.push_back(tensorOf(input, plan::kRead));
+  for (auto [result, value] : llvm::zip(all, args.drop_front(program.inputs.size()))) {
+    if (plan::sameElements(value, matmul.getA())) {
+      SmallVector<int64_t> strides(typeOf(value).getRank(), 1);
+      int64_t stride = computedPitch(few.k);
+      for (size_t d = strides.size() - 1; d-- > 0; stride *= typeOf(value).getDimSize(d))
+        strides[d] = stride;
+      program.results.push_back(result);
+      results.push_back({"x", typeOf(value), strides, 16});
+      if (!cast<BoolAttr>(launch->getAttr(plan::kComputedAttr)).getValue())
+        continue;
+    }
+    program.results.push_back(result);
+    results.push_back(tensorOf(value, plan::kWrite));
+  }
+  return llvm::formatv(", [&]({0} *x) {{\n{1}}", cType(typeOf(matmul.getA()).getElementType()),
+                       teamGroupText(program, inputs, results));
+}
+
 } // namespace
 
-FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
-  constexpr int64_t kMostRows = 16, kPiece = 8;
-  Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
-  const Type type = typeOf(a).getElementType();
-  if (op.getTransposeA() || !op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
-      op.getSums() || op.getCompute() || !isNarrowFloat(type) || typeOf(w).getRank() != 2)
+bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr target) {
+  // What a block reads of the second cache in about the time that a launch would take, and its
+  // part of shared memory that rows may take from the ring.
+  constexpr int64_t kMostRead = 64 << 10, kMostShare = 4;
+  const std::optional<FewRows> few = fewRowsOf(matmul);
+  if (!few || !target.has(kBulkCopies))
     return false;
-  const std::optional<Rows> ofA = rowsOf(a), ofW = rowsOf(w), ofC = rowsOf(c);
-  const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
-  if (!ofA || !ofW || !ofC || ofA->count > kMostRows || k % kPiece || ofA->stride % kPiece ||
-      ofW->stride % kPiece || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
+  const std::optional<RowProgram> program = programOf(launch);
+  if (!program || !canBeTeamText(*program) || program->domain.rows() != few->a.count ||
+      program->domain.columns() != few->k)
     return false;
+  const auto inputs = launch.getArgs().take_front(program->inputs.size()),
+             results = launch.getArgs().drop_front(program->inputs.size());
+  int64_t makers = 0;
+  for (auto [result, value] : llvm::zip(program->results, results))
+    if (plan::sameElements(value, matmul.getA()))
+      makers += result.form == RowForm::Tile ? 1 : 2;
+  if (makers != 1)
+    return false;
+  int64_t bytes = 0;
+  for (Value input : inputs)
+    bytes += typeOf(input).getNumElements() * elementBytes(typeOf(input).getElementType());
+  return bytes <= kMostRead &&
+         kMostShare * few->a.count * computedPitch(few->k) * 2 <= target.getBlockShared();
+}
 
-  const std::string element = cType(type).str(), result = cType(typeOf(c).getElementType()).str();
-  const std::string in = "const " + element + " *", added = "const " + result + " *",
-                    out = result + " *";
-  SmallVector<Value> args = {a, w, c};
-  SmallVector<StringRef> types = {in, in, out};
-  SmallVector<int64_t> access = {plan::kRead, plan::kRead, plan::kWrite};
-  if (bias) {
-    args.push_back(bias);
-    types.push_back(added);
-    access.push_back(plan::kRead);
-  }
-  const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
+FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::LaunchOp rows) {
+  const std::optional<FewRows> few = fewRowsOf(op);
+  if (!few)
+    return false;
+  const int64_t m = few->a.count, pitch = rows ? computedPitch(few->k) : 0;
+  Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
   const SaidSizes said = launcher.tiles.of(kFewRowsMatmul);
-  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies)
-                                     ? bulkSweep(op, launcher.target, said, ofA->count, n, k)
-                                     : plainSweep(op, said, ofA->count, n, k);
+  const FailureOr<Sweep> sweep =
+      launcher.target.has(kBulkCopies)
+          ? bulkSweep(op, launcher.target, said, m, few->n, few->k, 2 * m * pitch)
+          : plainSweep(op, said, m, few->n, few->k);
   if (failed(sweep))
     return failure();
-  launcher.launch(kFewRowsMatmul, types,
-                  llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}>"
-                                "(a0, a1, {11}, a2);",
-                                sweep->name, element, result, ofA->count, n, k, ofA->stride,
-                                ofW->stride, ofC->stride, sweep->how, bias ? "true" : "false",
-                                bias ? "a3" : "nullptr")
+
+  Arguments arguments;
+  const std::string ofA = rows ? "nullptr" : arguments.add(a, plan::kRead),
+                    ofW = arguments.add(w, plan::kRead), ofC = arguments.add(c, plan::kWrite),
+                    ofBias = bias ? arguments.add(bias, plan::kRead) : "nullptr";
+  std::string computed, compute;
+  if (rows) {
+    computed = ", " + std::to_string(pitch);
+    compute = computeText(rows, op, *few, arguments);
+    // The operand is neither written nor read.
+    launcher.take(cast<plan::StepInterface>(rows.getOperation()));
+    launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 4 * m * few->k));
+  }
+  const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
+  launcher.launch(kFewRowsMatmul,
+                  SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+                  llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}{11}>"
+                                "({12}, {13}, {14}, {15}{16});",
+                                sweep->name, cType(typeOf(a).getElementType()),
+                                cType(typeOf(c).getElementType()), m, few->n, few->k, few->a.stride,
+                                few->w.stride, few->c.stride, sweep->how, bias ? "true" : "false",
+                                computed, ofA, ofW, ofBias, ofC, compute)
                       .str(),
-                  sweep->shape, args, access, waits);
+                  sweep->shape, arguments.values, arguments.access, waits);
   return true;
 }
 

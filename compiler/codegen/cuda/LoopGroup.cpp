@@ -1,8 +1,9 @@
 // CUDA C++ of a group in a loop's kernel: the lanes of a warp for each row, or for several short
-// ones.
+// ones. In front of a matmul of few rows: teams of warps for each row.
 #include "compiler/codegen/cuda/LoopGroup.h"
 
 #include "compiler/codegen/cuda/LoopPlacement.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/hydra/RowForms.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -20,6 +21,22 @@ using Kind = RowNode::Kind;
 constexpr int64_t kWarp = 32;
 /// Numbers of a lane that are kept until several turns store them.
 constexpr int64_t kMostKept = 16;
+/// Columns of a row that a thread of a team holds until they are reduced.
+constexpr int64_t kMostOfTeam = 32;
+
+/// Reductions of a group by teams: each has shared memory of its own, beside what a kernel has.
+constexpr int64_t kMostReductions = 8;
+
+int64_t reductionsOf(const RowProgram &program) {
+  return llvm::count_if(program.nodes,
+                        [](const RowNode &node) { return node.kind == Kind::Reduce; });
+}
+
+/// Threads that share a row, if a block has all rows at once or as many as it has warps.
+int64_t teamOf(const RowDomain &domain) {
+  const auto rows = static_cast<int64_t>(llvm::PowerOf2Ceil(domain.rows()));
+  return std::max(kWarp, kTeamThreads / rows);
+}
 
 class GroupText {
 public:
@@ -87,6 +104,33 @@ public:
       text += formatv("const auto &n{0} = kept{0}[part];\n", node);
     storeAll(results);
     return text + "}\n}\n";
+  }
+
+  /// By teams. A thread behind the last row computes and stores that row once more. Without
+  /// reductions rows are cut into pieces, so that few numbers are held.
+  std::string writeTeams(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+    lanes = teamOf(program.domain);
+    width = columns % 4 == 0 ? 4 : 1;
+    parts = ceilDiv(columns, width * lanes) * width;
+    if (reductionsOf(program) == 0)
+      pieces = std::exchange(parts, width) / width;
+    const int64_t together = kTeamThreads / lanes;
+    text = formatv("_Pragma(\"unroll 1\") for (int turn = 0; turn < {0}; ++turn) {{\n"
+                   "const int row = min(turn * {1} + int(threadIdx.x) / {2}, {3}), lane = "
+                   "threadIdx.x % {2};\n",
+                   ceilDiv(rows, together), together, lanes, rows - 1);
+    if (pieces > 1)
+      text +=
+          formatv("_Pragma(\"unroll 4\") for (int piece = 0; piece < {0}; ++piece) {{\n", pieces);
+    defineAll(inputs);
+    for (auto [result, tensor] : llvm::zip(program.results, results)) {
+      if (tensor.byFirstBlock)
+        text += "if (blockIdx.x == 0) {\n";
+      store(result, tensor);
+      if (tensor.byFirstBlock)
+        text += "}\n";
+    }
+    return text + (pieces > 1 ? "}\n}\n" : "}\n");
   }
 
   /// Of numbers in registers, two columns of a row at a time.
@@ -170,20 +214,29 @@ private:
 
   /// `statement` for every column that a lane has; it may use `j` and `column`.
   void forColumns(StringRef statement) {
-    std::string column = !held.empty() ? "first + j"
-                         : width == 1  ? formatv("lane + j * {0}", lanes).str()
-                                       : "lane * 4 + j / 4 * 128 + j % 4";
-    const bool isPartial = held.empty() && columns != lanes * parts;
+    std::string column =
+        !held.empty() ? "first + j"
+        : width == 1  ? formatv("{0}lane + j * {1}", pieceText(), lanes).str()
+                      : formatv("{0}lane * 4 + j / 4 * {1} + j % 4", pieceText(), 4 * lanes).str();
     text += formatv(
         "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
-        parts, column, isPartial ? formatv("if (column < {0}) ", columns).str() : "", statement);
+        parts, column, guardText(), statement);
   }
 
   /// The same for every four columns side by side.
   void forFours(StringRef statement) {
     text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; j += 4) {{ const int column = "
-                    "lane * 4 + j * 32; {1} }\n",
-                    parts, statement);
+                    "{1}lane * 4 + j * {2}; {3}{4} }\n",
+                    parts, pieceText(), lanes, guardText(), statement);
+  }
+
+  /// Where the columns of a piece begin, and what holds of columns that exist.
+  std::string pieceText() const {
+    return pieces > 1 ? formatv("piece * {0} + ", lanes * parts).str() : "";
+  }
+  std::string guardText() const {
+    const bool isPartial = held.empty() && columns != lanes * parts * pieces;
+    return isPartial ? formatv("if (column < {0}) ", columns).str() : "";
   }
 
   /// Whether the columns of a tensor that a lane has side by side can be moved at once.
@@ -282,7 +335,10 @@ private:
       forColumns(
           formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
               .str());
-      text += formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, max ? "true" : "false", lanes);
+      text += lanes > kWarp ? formatv("n{0} = overTeam<{1}, {2}, {0}>(n{0});\n", number,
+                                      max ? "true" : "false", lanes)
+                            : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number,
+                                      max ? "true" : "false", lanes);
     } else { // the same number in every column
       text += formatv("n{0} = {1};\n", number,
                       max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
@@ -398,6 +454,7 @@ private:
   const int64_t sliced, columns;
   int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
   int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
+  int64_t pieces = 1;              ///< of a row, one after the other
   std::string held;                ///< registers of the only input
   bool single = false;             ///< one number instead of rows
   ArrayRef<std::string> numbers;   ///< its inputs
@@ -454,6 +511,20 @@ std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThrea
 std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,
                           ArrayRef<SliceTensor> results) {
   return GroupText(program, sliced).writeHeld(held, results);
+}
+
+bool canBeTeamText(const RowProgram &program) {
+  const bool hasText = llvm::none_of(program.nodes, [](const RowNode &node) {
+    return node.kind == Kind::Gather || node.kind == Kind::Rotate || node.kind == Kind::SumRows;
+  });
+  const int64_t reductions = reductionsOf(program), columns = program.domain.columns();
+  return hasText && reductions <= kMostReductions &&
+         (reductions == 0 || columns <= kMostOfTeam * teamOf(program.domain));
+}
+
+std::string teamGroupText(const RowProgram &program, ArrayRef<SliceTensor> inputs,
+                          ArrayRef<SliceTensor> results) {
+  return GroupText(program, 0).writeTeams(inputs, results);
 }
 
 std::string laneGroupText(const RowProgram &program, ArrayRef<std::string> inputs,

@@ -1,4 +1,5 @@
-// The text of a row-wise group for the slice that a block of a loop's kernel works on.
+// The text of a row-wise group for the slice that a block of a loop's kernel works on, or for the
+// rows that every block of a matmul computes for itself.
 #pragma once
 
 #include "compiler/codegen/RecordGroup.h"
@@ -15,6 +16,7 @@ struct SliceTensor {
   mlir::MemRefType type;
   llvm::SmallVector<int64_t> strides; ///< elements
   int64_t alignment;                  ///< bytes, of every row
+  bool byFirstBlock = false;          ///< stored by the first block alone
 };
 
 /// What is added to an address for `index`, a C++ expression, along dimensions of these sizes and
@@ -37,6 +39,17 @@ std::string heldGroupText(const RowProgram &program, int64_t sliced, llvm::Strin
 /// expressions, `results` the variables that are given what is stored.
 std::string laneGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
                           llvm::ArrayRef<std::string> results);
+
+/// The 256 threads (`kTeamThreads`) that compute all rows of a group in each block.
+constexpr int64_t kTeamThreads = 256;
+
+/// Whether their registers hold the rows: those of a group that reduces are read once.
+bool canBeTeamText(const RowProgram &program);
+
+/// All rows of a group, by the first `kTeamThreads` threads of a block; teams of warps share rows.
+/// Groups neither gather, rotate nor sum over rows.
+std::string teamGroupText(const RowProgram &program, llvm::ArrayRef<SliceTensor> inputs,
+                          llvm::ArrayRef<SliceTensor> results);
 
 /// The C++ type in which numbers of that type are computed, and an element in memory as one.
 llvm::StringRef numberType(RowType type);

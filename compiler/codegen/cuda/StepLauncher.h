@@ -126,9 +126,11 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
 /// Ids drawn from scores (templates/sample.cuh).
 void expandSample(StepLauncher &launcher, plan::SampleOp op);
 
-/// A matmul of few rows as a sweep over weights (templates/few_rows*.cuh). False where it is none:
-/// the library's then. Fails, with the place, for tiles that no kernel has.
-llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
+/// A matmul of few rows as a sweep over weights (templates/few_rows*.cuh); with `rows`, the launch
+/// that makes its operand, for which `canComputeOperand` holds, it computes them itself. False where
+/// it is none: the library's then. Fails, with the place, for tiles that no kernel has.
+llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op,
+                                    plan::LaunchOp rows = {});
 
 /// Matmuls of small matrices for which the library would have to be called several times, in one
 /// launch (templates/small_matmuls.cuh). False where they are none: the library's then.

@@ -126,6 +126,7 @@ struct CudaBackend : TargetBackend {
   Wants wants() const override {
     return {.addedProducts = true,
             .fusedLoops = true,
+            .computedOperands = true,
             .batchedLaunches = true,
             .streams = true,
             .tiles = true};
@@ -136,6 +137,10 @@ struct CudaBackend : TargetBackend {
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {
     return cuda::expandSteps(module, target);
+  }
+  bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul,
+                         TargetAttr target) const override {
+    return cuda::canComputeOperand(launch, matmul, target);
   }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,

@@ -10,15 +10,25 @@
 // most of a multiprocessor, so blocks of the next such kernel begin where blocks of this one have ended: one on
 // each.
 //
-// Traffic: w once, a once for each 16 rows of w (from the second cache). Limit: memory. Assumes K, and the strides of
-// a and w, to be multiples of 8, and rows at multiples of 16 bytes.
+// Rows of a may also be computed: each block does it for itself, once, while the ring fills, and keeps them behind it. That
+// is a launch less, and what w waits for is as far away as what a would be made of.
+//
+// Traffic: w once, a once for each 16 rows of w (from the second cache), or what it is computed from once for each
+// block. Limit: memory. Assumes K, and the strides of a and w, to be multiples of 8, and rows at multiples of 16 bytes.
 
+/// Of a that lies in memory.
+struct GivenRows {
+  template <typename T> __device__ __forceinline__ void operator()(T *) const {}
+};
+
+/// `PitchX`: elements between the rows that `compute`, called by 256 threads, writes; 0: a is given.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
-          int Stages, bool Bias>
-__device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bias, C *c) {
+          int Stages, bool Bias, int PitchX = 0, typename Compute = GivenRows>
+__device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bias, C *c, Compute compute = {}) {
   constexpr int warps = 8, copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
   constexpr int rounds = (K + Depth - 1) / Depth, pitch = Depth * int(sizeof(T)) + 64; // of rows: no bank meets twice
-  constexpr int stageBytes = (rows + M) * pitch;
+  constexpr bool given = PitchX == 0;
+  constexpr int staged = given ? M : 0, stageBytes = (rows + staged) * pitch; // rows of a in a stage
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4;
   const int first = int(int64(N) * blockIdx.x / gridDim.x), end = int(int64(N) * (blockIdx.x + 1) / gridDim.x);
   const int tiles = (end - first + rows - 1) / rows;
@@ -58,7 +68,7 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
     auto copyW = [&](const Place &at) {
       const int count = min(rows, end - first - at.tile * rows), bytes = bytesOf(at);
       const uint32 barrier = full + 8 * at.stage;
-      const int mine = (count - copier + copiers - 1) / copiers + (M - copier + copiers - 1) / copiers;
+      const int mine = (count - copier + copiers - 1) / copiers + (staged - copier + copiers - 1) / copiers;
       arriveExpecting(barrier, mine * bytes);
 #pragma unroll
       for (int i = 0; i < rows; i += copiers)
@@ -68,15 +78,16 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
     };
     auto copyA = [&](const Place &at) {
 #pragma unroll
-      for (int i = 0; i < M; i += copiers)
-        if (const int row = i + copier; row < M)
+      for (int i = 0; i < staged; i += copiers)
+        if (const int row = i + copier; row < staged)
           copyBulk(sharedAddress(memory) + at.stage * stageBytes + (rows + row) * pitch,
                    a + row * StrideA + at.round * Depth, bytesOf(at), full + 8 * at.stage);
     };
     Place w0, a0;
     for (int i = 0; i < Stages && w0.tile < tiles; ++i, w0.next())
       copyW(w0);
-    waitForEarlier();
+    if (given)
+      waitForEarlier();
     for (int i = 0; i < Stages && a0.tile < tiles; ++i, a0.next())
       copyA(a0);
     while (a0.tile < tiles) {
@@ -89,6 +100,11 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
   }
 
   waitForEarlier();
+  T *x = reinterpret_cast<T *>(memory + Stages * stageBytes);
+  if (!given) {
+    compute(x);
+    asm volatile("bar.sync 1, %0;" ::"n"(warps * 32) : "memory");
+  }
   constexpr int each = Depth / warps; // of a stage, a warp
   int stage = 0;
   bool odd = false;
@@ -109,9 +125,14 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
         const uint4 low = at(group, true), high = at(8 + group, true);
 #pragma unroll
         for (int j = 0; j < columns; ++j) {
-          const uint4 x = at(rows + j * 8 + group, j * 8 + group < M);
-          multiply<T>(sum[j], {low.x, high.x, low.y, high.y}, x.x, x.y);
-          multiply<T>(sum[j], {low.z, high.z, low.w, high.w}, x.z, x.w);
+          const int r = j * 8 + group;
+          uint4 two;
+          if (given)
+            two = at(rows + r, r < M);
+          else
+            two = r < M && exists ? *reinterpret_cast<const uint4 *>(x + r * PitchX + round * Depth + k) : uint4{};
+          multiply<T>(sum[j], {low.x, high.x, low.y, high.y}, two.x, two.y);
+          multiply<T>(sum[j], {low.z, high.z, low.w, high.w}, two.z, two.w);
         }
       }
       __syncwarp();

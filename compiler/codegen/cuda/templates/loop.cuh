@@ -31,6 +31,19 @@ template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float 
   return x;
 }
 
+/// Over so many threads side by side, warps of the first 256 of a block, which all call it. `Number` tells calls of a
+/// kernel apart: each has shared memory of its own.
+template <bool Max, int Lanes, int Number> __device__ __forceinline__ float overTeam(float x) {
+  constexpr int threads = 256, warps = Lanes / 32;
+  __shared__ float parts[threads / 32];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x = overLanes<Max, 32>(x);
+  if (lane == 0)
+    parts[warp] = x;
+  asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+  return overLanes<Max, warps>(parts[warp / warps * warps + lane % warps]);
+}
+
 /// Over numbers of one thread, in the order in which as many lanes would.
 template <bool Max, int Left, int Count> __device__ __forceinline__ float overOwn(float (&x)[Count]) {
   if constexpr (Left > 1) {

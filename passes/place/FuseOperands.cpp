@@ -1,0 +1,145 @@
+// hydra-fuse-operands: matmuls of few rows compute the rows that they read.
+#include "dialects/hydra/Target.h"
+#include "dialects/plan/KernelExpansion.h"
+#include "dialects/plan/Plan.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_FUSEOPERANDS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The matmul that is the next block of the list; null where another is.
+plan::MatmulOp matmulBehind(plan::LaunchOp launch) {
+  Operation *next = launch->getNextNode();
+  while (next && isa<plan::BufferOp, plan::ViewOp>(next))
+    next = next->getNextNode();
+  return dyn_cast_or_null<plan::MatmulOp>(next);
+}
+
+/// Whatever uses bytes of a buffer or view by this name, or one that is made of it.
+SetVector<Operation *> usersOf(Value name) {
+  SetVector<Operation *> users;
+  SmallVector<Value> names{name};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers())
+      if (auto view = dyn_cast<plan::ViewOp>(user))
+        names.push_back(view.getView());
+      else
+        users.insert(user);
+  return users;
+}
+
+/// A launch and the matmul behind it that is to do its work. Blocks of that read while others
+/// write, so nothing may lie over what the two read.
+class Pair {
+public:
+  Pair(plan::LaunchOp launch, plan::MatmulOp matmul) : launch(launch), matmul(matmul) {
+    for (auto [value, access] : llvm::zip(launch.getArgs(), launch.getAccess()))
+      if (access == plan::kRead)
+        read.push_back(value);
+      else if (plan::sameElements(value, matmul.getA()))
+        operand = value;
+      else
+        written.push_back(value);
+    read.push_back(matmul.getB());
+    if (matmul.getBias())
+      read.push_back(matmul.getBias());
+    keepsOperand = operand && isUsedLater(operand);
+    if (keepsOperand)
+      written.push_back(operand);
+  }
+
+  /// Fuses the two, unless something lies where it cannot be moved away from.
+  bool fuse() {
+    const auto stays = [&](Value value) { return isOverRead(value) && !canMoveApart(value); };
+    if (!operand || isOverRead(matmul.getC()) || llvm::any_of(written, stays))
+      return false;
+    for (Value value : written)
+      if (isOverRead(value))
+        moveApart(value);
+    launch->setAttr(plan::kComputedAttr, BoolAttr::get(launch.getContext(), keepsOperand));
+    return true;
+  }
+
+private:
+  bool isBehind(Operation *user) const {
+    Operation *at = launch->getBlock()->findAncestorOpInBlock(*user);
+    return !at || launch->isBeforeInBlock(at);
+  }
+
+  /// Whether a step behind the two may use what they leave.
+  bool isUsedLater(Value value) const {
+    plan::BufferOp buffer = plan::placeOf(value).buffer;
+    return !buffer.isTransient() || llvm::any_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
+      return user != matmul && isBehind(user);
+    });
+  }
+
+  bool isOverRead(Value value) const {
+    return llvm::any_of(read, [&](Value from) {
+      return plan::placeOf(from).buffer == plan::placeOf(value).buffer;
+    });
+  }
+
+  /// Whether a result that was given the bytes of an operand can have bytes of its own: from the
+  /// launch on they go by its name alone.
+  bool canMoveApart(Value value) const {
+    plan::BufferOp buffer = plan::placeOf(value).buffer;
+    if (!value.getDefiningOp<plan::ViewOp>() || !buffer.isTransient() ||
+        !cast<MemRefType>(value.getType()).getLayout().isIdentity())
+      return false;
+    const SetVector<Operation *> own = usersOf(value);
+    const auto isOwn = [&](Operation *user) { return user == launch || isBehind(user); };
+    return llvm::all_of(own, isOwn) &&
+           llvm::all_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
+             return user == launch || own.contains(user) || !isBehind(user);
+           });
+  }
+
+  void moveApart(Value value) {
+    auto view = value.getDefiningOp<plan::ViewOp>();
+    OpBuilder b(view);
+    auto buffer = plan::BufferOp::create(b, view.getLoc(), cast<MemRefType>(value.getType()),
+                                         plan::Segment::transient,
+                                         plan::placeOf(value).buffer.getCategory(), IntegerAttr());
+    value.replaceAllUsesWith(buffer.getBuffer());
+    view.erase();
+  }
+
+  plan::LaunchOp launch;
+  plan::MatmulOp matmul;
+  SmallVector<Value> read, written;
+  Value operand; ///< what the launch makes for the matmul
+  bool keepsOperand = false;
+};
+
+struct FuseOperands : impl::FuseOperandsBase<FuseOperands> {
+  void runOnOperation() override {
+    const TargetAttr target = targetOf(getOperation());
+    auto *backends = getContext()
+                         .getLoadedDialect<plan::PlanDialect>()
+                         ->getRegisteredInterface<plan::KernelExpansionInterface>();
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
+      if (!backends) {
+        module.emitError("has no backend that could be asked");
+        return signalPassFailure();
+      }
+      for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
+        // The last first: sums that lie over one another, layer by layer, come apart from the end.
+        SmallVector<plan::LaunchOp> launches(program.getBody().getOps<plan::LaunchOp>());
+        for (plan::LaunchOp launch : llvm::reverse(launches))
+          if (plan::MatmulOp matmul = matmulBehind(launch);
+              matmul && backends->canComputeOperand(launch, matmul, target))
+            fused += Pair(launch, matmul).fuse();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

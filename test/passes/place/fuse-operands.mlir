@@ -1,0 +1,108 @@
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-fuse-operands | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-fuse-operands --hydra-expand-kernels | FileCheck %s --check-prefix=KERNELS
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8, block_shared = 100000>}' --hydra-fuse-operands | FileCheck %s --check-prefix=NONE
+// RUN: hydra-opt %s --hydra-fuse-operands | FileCheck %s --check-prefix=NONE
+
+// Without copies by multiprocessors, or on a CPU, nothing is marked.
+// NONE-NOT: plan.computed
+
+// The sum of a layer lies where the sum before it was, and the rows where the product was: the rows are in no memory, and the
+// sum has bytes of its own, since other blocks still read the old one. So has the sum of the layer behind.
+// CHECK-LABEL: plan.program @layers
+// CHECK: plan.input "start" = %[[START:[^ ]*]]
+// CHECK: %[[FIRST:.*]] = plan.buffer {{.*}} : memref<1x1x64xf32>
+// CHECK: plan.launch @norm(read %{{.*}}, read %[[START]] : memref<1x1x64xf32>, read %{{.*}}, write %[[FIRST]] : memref<1x1x64xf32>, write %[[ROWS:[^ ]*]] : memref<1x1x64xbf16>) {plan.computed = false}
+// CHECK: plan.matmul(%[[ROWS]]
+// CHECK: %[[SECOND:.*]] = plan.buffer {{.*}} : memref<1x1x64xf32>
+// CHECK: plan.launch @norm({{.*}}read %[[FIRST]] : memref<1x1x64xf32>, {{.*}}write %[[SECOND]] : memref<1x1x64xf32>, {{.*}}) {plan.computed = false}
+// CHECK: plan.output "sum" = %[[SECOND]]
+
+// The kernel has what the group reads and what else it writes as further arguments.
+// KERNELS: plan.kernel @[[JOINED:few_rows_matmul_[0-9]+]] rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}(const bf16 * a0, bf16 * a1, const bf16 * a2, const float * a3, const float * a4, float * a5) { letLaterBegin(); fewRowsBulk<bf16, bf16, 1, 64, 64, 0, 64, 0, 256, {{[0-9]+}}, false, 96>(nullptr, a0, nullptr, a1, [&](bf16 *x) {{.*}}overTeam<false, 256, {{.*}}if (blockIdx.x == 0) {
+// KERNELS-LABEL: plan.program @layers
+// KERNELS-NOT: plan.launch @norm
+// KERNELS: plan.launch @[[JOINED]](
+// KERNELS-NOT: plan.launch @norm
+// KERNELS: plan.launch @[[JOINED]](
+// KERNELS-LABEL: plan.program @kept
+
+// Rows that something else reads too are stored as well.
+// CHECK-LABEL: plan.program @kept
+// CHECK: plan.launch @norm({{.*}}) {plan.computed = true}
+
+// Not where another step stands between, or where more rows are multiplied than a sweep has.
+// CHECK-LABEL: plan.program @apart
+// CHECK-NOT: plan.computed
+plan.module @m {
+  plan.kernel @norm rows 1 grain 1 [memref<1x1x64xbf16>, memref<1x1x64xf32>, memref<64xf32>, memref<1x1x64xf32>, memref<1x1x64xbf16>] {
+    %0 = plan.outer : tensor<1x1x64xbf16>
+    %1 = plan.outer : tensor<1x1x64xf32>
+    %2 = plan.outer : tensor<64xf32>
+    %3:2 = hydra.fused rows = [1, 1] inner = [64] (%arg0 = %0, %arg1 = %1, %arg2 = %2) : tensor<1x1x64xbf16>, tensor<1x1x64xf32>, tensor<64xf32> {
+      %4 = hydra.cast %arg0 to = f32 : tensor<1x1x64xbf16>
+      %5 = hydra.add %arg1, %4 : tensor<1x1x64xf32>, tensor<1x1x64xf32>
+      %y = hydra.rms_norm %5, %arg2 eps = 1.0e-05 : tensor<1x1x64xf32>, tensor<64xf32>
+      %6 = hydra.cast %y to = bf16 : tensor<1x1x64xf32>
+      hydra.yield %5, %6 : tensor<1x1x64xf32>, tensor<1x1x64xbf16>
+    }
+  }
+  plan.kernel @many rows 17 grain 17 [memref<17x64xf32>, memref<17x64xbf16>] {
+    %0 = plan.outer : tensor<17x64xf32>
+    %1 = hydra.fused rows = [17] inner = [64] (%arg0 = %0) : tensor<17x64xf32> {
+      %2 = hydra.cast %arg0 to = bf16 : tensor<17x64xf32>
+      hydra.yield %2 : tensor<17x64xbf16>
+    }
+  }
+  %w = plan.buffer persistent param : memref<64x64xbf16>
+  %scale = plan.buffer persistent param : memref<64xf32>
+  plan.program @layers {
+    %o = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.input "o" = %o values 0 : memref<1x1x64xbf16>
+    %start = plan.buffer transient other : memref<1x1x64xf32>
+    plan.input "start" = %start values 0 : memref<1x1x64xf32>
+    %sum = plan.view %start plus 0 as other : memref<1x1x64xf32> to memref<1x1x64xf32>
+    %rows = plan.view %o plus 0 as other : memref<1x1x64xbf16> to memref<1x1x64xbf16>
+    plan.launch @norm(read %o : memref<1x1x64xbf16>, read %start : memref<1x1x64xf32>, read %scale : memref<64xf32>, write %sum : memref<1x1x64xf32>, write %rows : memref<1x1x64xbf16>)
+    %p = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.matmul(%rows : memref<1x1x64xbf16>, %w : memref<64x64xbf16>) -> (%p : memref<1x1x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    %sum2 = plan.view %start plus 0 as other : memref<1x1x64xf32> to memref<1x1x64xf32>
+    %rows2 = plan.view %p plus 0 as other : memref<1x1x64xbf16> to memref<1x1x64xbf16>
+    plan.launch @norm(read %p : memref<1x1x64xbf16>, read %sum : memref<1x1x64xf32>, read %scale : memref<64xf32>, write %sum2 : memref<1x1x64xf32>, write %rows2 : memref<1x1x64xbf16>)
+    %q = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.matmul(%rows2 : memref<1x1x64xbf16>, %w : memref<64x64xbf16>) -> (%q : memref<1x1x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    plan.output "sum" = %sum2 : memref<1x1x64xf32>
+    plan.output "q" = %q : memref<1x1x64xbf16>
+  }
+  plan.program @kept {
+    %o = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.input "o" = %o values 0 : memref<1x1x64xbf16>
+    %start = plan.buffer transient other : memref<1x1x64xf32>
+    plan.input "start" = %start values 0 : memref<1x1x64xf32>
+    %sum = plan.buffer transient other : memref<1x1x64xf32>
+    %rows = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.launch @norm(read %o : memref<1x1x64xbf16>, read %start : memref<1x1x64xf32>, read %scale : memref<64xf32>, write %sum : memref<1x1x64xf32>, write %rows : memref<1x1x64xbf16>)
+    %p = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.matmul(%rows : memref<1x1x64xbf16>, %w : memref<64x64xbf16>) -> (%p : memref<1x1x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    plan.output "rows" = %rows : memref<1x1x64xbf16>
+    plan.output "p" = %p : memref<1x1x64xbf16>
+  }
+  plan.program @apart {
+    %o = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.input "o" = %o values 0 : memref<1x1x64xbf16>
+    %start = plan.buffer transient other : memref<1x1x64xf32>
+    plan.input "start" = %start values 0 : memref<1x1x64xf32>
+    %sum = plan.buffer transient other : memref<1x1x64xf32>
+    %rows = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.launch @norm(read %o : memref<1x1x64xbf16>, read %start : memref<1x1x64xf32>, read %scale : memref<64xf32>, write %sum : memref<1x1x64xf32>, write %rows : memref<1x1x64xbf16>)
+    %x = plan.buffer transient other : memref<17x64xf32>
+    plan.fill 1.0 -> (%x : memref<17x64xf32>) {label = "fill"}
+    %p = plan.buffer transient other : memref<1x1x64xbf16>
+    plan.matmul(%rows : memref<1x1x64xbf16>, %w : memref<64x64xbf16>) -> (%p : memref<1x1x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    %narrow = plan.buffer transient other : memref<17x64xbf16>
+    plan.launch @many(read %x : memref<17x64xf32>, write %narrow : memref<17x64xbf16>)
+    %z = plan.buffer transient other : memref<17x64xbf16>
+    plan.matmul(%narrow : memref<17x64xbf16>, %w : memref<64x64xbf16>) -> (%z : memref<17x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    plan.output "p" = %p : memref<1x1x64xbf16>
+    plan.output "z" = %z : memref<17x64xbf16>
+  }
+}
