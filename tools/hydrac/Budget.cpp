@@ -125,7 +125,7 @@ private:
 
   const HydracOptions &options;
   CompileOptions flags; ///< as they are given
-  std::optional<Settings> settings;
+  std::optional<SettingChoices> settings;
   std::optional<Trial> first; ///< of the fastest point
 };
 
@@ -230,7 +230,7 @@ LogicalResult Chooser::tryFastest() {
       return failure();
     flags = options.compileOptions(driver.model());
   }
-  const Setting fastest = Settings::fastestSetting(options, flags);
+  const Setting fastest = SettingChoices::fastestSetting(options, flags);
   auto lowered = lower(options, {.setting = &fastest, .care = Driver::Care::Trial});
   if (failed(lowered))
     return explainFailure(fastest);

@@ -7,7 +7,7 @@ namespace hydra {
 
 /// Of a search, for the reports that the flags ask for. `chosen` is nothing where no plan fits.
 struct BudgetOutcome {
-  const Settings &settings;
+  const SettingChoices &settings;
   const budget::Search &search;
   std::optional<budget::Point> chosen;
   uint64_t bytes = 0;      ///< there may be

@@ -92,7 +92,8 @@ static bool choosesResharding(const HydracOptions &options, const CompileOptions
          !isGiven(options.resharding);
 }
 
-Setting Settings::fastestSetting(const HydracOptions &options, const CompileOptions &compile) {
+Setting SettingChoices::fastestSetting(const HydracOptions &options,
+                                       const CompileOptions &compile) {
   Setting setting;
   if (choosesCopies(options, compile))
     setting.roundedCopies = compile.mode == Mode::Train ? RoundedCopies::Held : RoundedCopies::Step;
@@ -106,8 +107,8 @@ Setting Settings::fastestSetting(const HydracOptions &options, const CompileOpti
   return setting;
 }
 
-Settings::Settings(const HydracOptions &options, CompileOptions compile,
-                   const planfile::Plan &fastest)
+SettingChoices::SettingChoices(const HydracOptions &options, CompileOptions compile,
+                               const planfile::Plan &fastest)
     : options(options), compile(std::move(compile)) {
   addRecomputation(fastest);
   addRoundedCopies();
@@ -120,7 +121,7 @@ Settings::Settings(const HydracOptions &options, CompileOptions compile,
   addOffload(fastest);
 }
 
-void Settings::addRecomputation(const planfile::Plan &fastest) {
+void SettingChoices::addRecomputation(const planfile::Plan &fastest) {
   if (!hasBackward(compile.mode))
     return;
   choices.push_back({kNothing, 3, false, [](Setting &setting, int level) {
@@ -136,7 +137,7 @@ void Settings::addRecomputation(const planfile::Plan &fastest) {
                        }});
 }
 
-void Settings::addRoundedCopies() {
+void SettingChoices::addRoundedCopies() {
   if (!choosesCopies(options, compile))
     return;
   std::vector<RoundedCopies> levels = {RoundedCopies::Step, RoundedCopies::Layer};
@@ -165,7 +166,7 @@ static int64_t rowsOfLogits(const planfile::Plan &plan, uint64_t budget) {
   return rows;
 }
 
-void Settings::addLossChunks(const planfile::Plan &fastest) {
+void SettingChoices::addLossChunks(const planfile::Plan &fastest) {
   const int64_t rows = rowsOfLogits(fastest, options.memoryBudgetBytes());
   constexpr int64_t least = 64; // with fewer, matmuls are not worth their launches
   std::vector<int64_t> levels{0};
@@ -189,7 +190,7 @@ static uint64_t iterationsOf(const planfile::Plan &plan) {
 }
 
 /// N / K + K copies of what a scan carries are the fewest where K is the root of N.
-void Settings::addScans(const planfile::Plan &fastest) {
+void SettingChoices::addScans(const planfile::Plan &fastest) {
   int levels = 1;
   for (uint64_t chunks = 2; chunks * chunks <= iterationsOf(fastest); chunks *= 2)
     ++levels;
@@ -203,20 +204,20 @@ void Settings::addScans(const planfile::Plan &fastest) {
                        }});
 }
 
-void Settings::addPlacement() {
+void SettingChoices::addPlacement() {
   if (choosesPlacement(options, compile))
     choices.push_back(
         {kNothing, 2, false, [](Setting &setting, int) { setting.latePlacement = false; }});
 }
 
-void Settings::addResharding() {
+void SettingChoices::addResharding() {
   if (choosesResharding(options, compile))
     choices.push_back({kNothing, 3, false, [](Setting &setting, int level) {
                          setting.resharding = level == 1 ? Resharding::Auto : Resharding::Always;
                        }});
 }
 
-void Settings::addGathers() {
+void SettingChoices::addGathers() {
   const int64_t most = compile.gatherAhead;
   if (choosesGathers(compile))
     choices.push_back(
@@ -224,7 +225,7 @@ void Settings::addGathers() {
          [most](Setting &setting, int level) { setting.gatherAhead = most - level; }});
 }
 
-void Settings::addSplits() {
+void SettingChoices::addSplits() {
   if (!options.splitBatch || compile.mode != Mode::Train)
     return;
   std::vector<int64_t> levels;
@@ -242,7 +243,7 @@ void Settings::addSplits() {
          }});
 }
 
-void Settings::addOffload(const planfile::Plan &fastest) {
+void SettingChoices::addOffload(const planfile::Plan &fastest) {
   const bool moments = std::ranges::any_of(*fastest.variables(), [](const auto *variable) {
     return variable->role() == planfile::VariableRole::moment;
   });
@@ -253,7 +254,7 @@ void Settings::addOffload(const planfile::Plan &fastest) {
   choices.back().last = true;
 }
 
-budget::Space Settings::space() const {
+budget::Space SettingChoices::space() const {
   budget::Space space;
   for (const Choice &choice : choices)
     space.choices.push_back({.levels = choice.levels,
@@ -266,7 +267,7 @@ budget::Space Settings::space() const {
   return space;
 }
 
-Setting Settings::at(const budget::Point &point) const {
+Setting SettingChoices::at(const budget::Point &point) const {
   Setting setting = fastestSetting(options, compile);
   for (size_t i = 0; i < point.size(); ++i)
     if (point[i] > 0)
@@ -274,7 +275,7 @@ Setting Settings::at(const budget::Point &point) const {
   return setting;
 }
 
-std::string Settings::flags(const budget::Point &point) const {
+std::string SettingChoices::flags(const budget::Point &point) const {
   const Setting setting = at(point);
   CompileOptions made = compile;
   apply(setting, made);
@@ -299,7 +300,7 @@ std::string Settings::flags(const budget::Point &point) const {
   return text;
 }
 
-std::string Settings::text(const budget::Point &point) const {
+std::string SettingChoices::text(const budget::Point &point) const {
   const Setting setting = at(point);
   return flags(point) + (setting.gatherAhead && *setting.gatherAhead < compile.gatherAhead
                              ? fmt::format(" (gathers {} ahead)", *setting.gatherAhead)

@@ -30,10 +30,11 @@ std::string reshardingText(Resharding resharding);
 
 /// What is there to choose for a model: of the choices that the flags leave open those that the
 /// fastest plan has a use for.
-class Settings {
+class SettingChoices {
 public:
   /// `fastest` is the plan of `fastestSetting`; `compile` is what the flags say.
-  Settings(const HydracOptions &options, CompileOptions compile, const planfile::Plan &fastest);
+  SettingChoices(const HydracOptions &options, CompileOptions compile,
+                 const planfile::Plan &fastest);
 
   static Setting fastestSetting(const HydracOptions &options, const CompileOptions &compile);
 
