@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains every plan of plans.sh on the same tokens, one run after another on each GPU.
-# Usage: run.sh FOLDER [SECONDS]    no run begins after so many seconds (default: 3600). Writes FOLDER/losses.json
+# Usage: run.sh FOLDER [SECONDS]    no run begins after so many seconds (default: 3600). Writes FOLDER/losses.json, anew behind
+# every run, so that what is finished is there when something ends the script
 set -euo pipefail
 cd "$1"
 limit=${2:-3600}
@@ -25,6 +26,10 @@ for seed in 2 3; do
   for setting in "${settings[@]:1}"; do runs+=("wide-$setting $seed"); done
 done
 
+collect() { # one at a time; the file is whole at any time
+  flock claims sh -c 'python3 collect.py logs losses.part && mv losses.part losses.json'
+}
+
 worker() { # GPU: takes the next run that nobody has
   local gpu=$1 run plan seed begin
   for run in "${runs[@]}"; do
@@ -35,6 +40,7 @@ worker() { # GPU: takes the next run that nobody has
     if CUDA_VISIBLE_DEVICES=$gpu ./hydra-run "plans/$plan.fb" --data shards --seed "$seed" --steps 2000 \
       --log "logs/$plan-$seed.part" > "logs/$plan-$seed.txt" 2>&1; then
       mv "logs/$plan-$seed.part" "logs/$plan-$seed.jsonl"
+      collect || echo "losses.json is without $plan seed $seed"
       echo "$plan seed $seed: $((SECONDS - begin)) s, after $SECONDS s; $(tail -n 1 "logs/$plan-$seed.txt")"
     else
       echo "FAILED $plan seed $seed: $(tail -n 1 "logs/$plan-$seed.txt")"
@@ -43,4 +49,4 @@ worker() { # GPU: takes the next run that nobody has
 }
 for gpu in $(nvidia-smi --query-gpu=index --format=csv,noheader); do worker "$gpu" & done
 wait
-python3 collect.py logs losses.json
+collect

@@ -3,8 +3,9 @@
 
 Usage: table.py LOSSES.json [--svg MODEL FILE]
 
-Prints, for each model and setting, the mean of the last 100 losses of each seed, and by how many standard deviations of the
-seeds of bf16 their mean differs from that of bf16. With --svg draws the running means of a model's first seed.
+Prints, for each model and setting, the mean of the last 100 losses of each seed, their mean and standard deviation, and by how
+many standard deviations of the seeds of bf16 their mean differs from that of bf16, of the seeds that both have: two are the
+bound. With --svg draws the running means of a model's first seed.
 """
 import argparse
 import json
@@ -15,33 +16,48 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../real-run"))
 from curves import drawing  # noqa: E402
 
-LAST, TOKENS = 100, 8 * 512
+LAST, TOKENS, BOUND = 100, 8 * 512, 2
 COLOURS = ["#000000", "#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#999999"]
 
 
+def mean(losses):
+    """Of those that are finite; none: NaN."""
+    finite = [loss for loss in losses if loss is not None]
+    return statistics.fmean(finite) if finite else float("nan")
+
+
 def end(losses):
-    return statistics.fmean(losses[-LAST:])
+    return mean(losses[-LAST:])
+
+
+def deviation(values):
+    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def running(losses):
     """(tokens, mean of the 100 losses before) every 20 steps."""
-    return [(step * TOKENS, statistics.fmean(losses[step - LAST:step])) for step in range(LAST, len(losses) + 1, 20)]
+    return [(step * TOKENS, mean(losses[step - LAST:step])) for step in range(LAST, len(losses) + 1, 20)]
 
 
 def table(model, settings):
-    reference = [end(losses) for losses in settings["bf16"].values()]
-    mean = statistics.fmean(reference)
-    deviation = statistics.stdev(reference) if len(reference) > 1 else None
-    print(f"\n| {model} | seeds: mean of the last {LAST} losses | mean | beside bf16 | standard deviations |\n|---|---|---:|---:|---:|")
+    ends = {name: {seed: end(losses) for seed, losses in sorted(seeds.items())} for name, seeds in settings.items()}
+    reference = ends.get("bf16", {})
+    spread = deviation(list(reference.values()))
+    print(f"\n| {model} | seeds: mean of the last {LAST} losses | mean | standard deviation | beside bf16 | in its deviations | within {BOUND} |\n"
+          "|---|---|---:|---:|---:|---:|---|")
+    for name, of in ends.items():
+        own = deviation(list(of.values()))
+        cells = [name, ", ".join(f"{x:.4f}" for x in of.values()), f"{statistics.fmean(of.values()):.4f}", "" if own is None else f"{own:.4f}"]
+        both = [seed for seed in of if seed in reference]
+        difference = statistics.fmean(of[s] - reference[s] for s in both) if both and name != "bf16" else None
+        apart = difference / spread if difference is not None and spread else None
+        cells += ["" if difference is None else f"{difference:+.4f}", "" if apart is None else f"{apart:+.2f}"]
+        cells += ["" if apart is None else "yes" if abs(apart) <= BOUND else "no"]
+        print(f"| {' | '.join(cells)} |")
     for name, seeds in settings.items():
-        ends = [end(losses) for _, losses in sorted(seeds.items())]
-        # Of the seeds that both have.
-        same = statistics.fmean(end(settings["bf16"][s]) for s in seeds)
-        difference = statistics.fmean(ends) - same
-        apart = "" if deviation is None or name == "bf16" else f"{difference / deviation:+.2f}"
-        print(f"| {name} | {', '.join(f'{x:.4f}' for x in ends)} | {statistics.fmean(ends):.4f} | {difference:+.4f} | {apart} |")
-    if deviation is not None:
-        print(f"\nStandard deviation of the seeds of bf16: {deviation:.4f} around {mean:.4f}.")
+        for seed, losses in sorted(seeds.items()):
+            if losses.count(None):
+                print(f"\n{model}-{name}, seed {seed}: {losses.count(None)} losses are not finite and not counted.")
 
 
 def main():

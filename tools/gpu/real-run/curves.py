@@ -25,8 +25,9 @@ def drawing(series, most, low, high):
         loss = low + 0.5 * i
         out += [f'<line x1="{left}" x2="{width - right}" y1="{y(loss):.1f}" y2="{y(loss):.1f}" stroke="#dddddd"/>',
                 f'<text x="{left - 6}" y="{y(loss) + 4:.1f}" text-anchor="end" fill="#333333">{loss:.1f}</text>']
+    digits = 0 if most >= 20e6 else 1
     for tokens in (most * i / 5 for i in range(6)):
-        out += [f'<text x="{x(tokens):.1f}" y="{height - bottom + 18}" text-anchor="middle" fill="#333333">{tokens / 1e6:,.0f}</text>']
+        out += [f'<text x="{x(tokens):.1f}" y="{height - bottom + 18}" text-anchor="middle" fill="#333333">{tokens / 1e6:,.{digits}f}</text>']
     out += [f'<text x="{(left + width - right) / 2}" y="{height - 8}" text-anchor="middle" fill="#333333">million tokens</text>',
             f'<text transform="translate(14 {height / 2}) rotate(-90)" text-anchor="middle" fill="#333333">nats a token</text>']
     for i, (name, colour, points) in enumerate(series):
