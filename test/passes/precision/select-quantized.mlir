@@ -1,5 +1,6 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-unroll-layers --hydra-select-quantized="least=8" | FileCheck %s
 // RUN: hydra-opt %s --hydra-bind --hydra-unroll-layers --hydra-select-quantized="least=8 keep=layers.*.up format=e4m3" | FileCheck %s --check-prefix=NAMED
+// RUN: hydra-opt %s --hydra-bind --hydra-unroll-layers --hydra-select-quantized="least=8 keep=default,layers.1.up" | FileCheck %s --check-prefix=MORE
 // RUN: not hydra-opt %s --hydra-bind --hydra-select-quantized="keep=none format=e3m4" 2>&1 | FileCheck %s --check-prefix=BAD
 
 // The first and the last layer stay as they are, so does the head, and what has few outputs; a weight that is computed is
@@ -15,6 +16,7 @@
 // CHECK-NOT: quantize
 // NAMED: hydra.linear %{{.*}}, %layers.1.up : tensor
 // NAMED: hydra.linear %{{.*}}, %head{{.*}} quantize = f8E4M3FN quantize_gradient = f8E4M3FN : tensor
+// MORE-NOT: quantize
 // BAD: has no 8-bit format 'e3m4'; expected hybrid or e4m3
 hydra.model @m version 1 {
   hydra.param @head [16, 8] init = normal(0.02)
