@@ -156,7 +156,7 @@ std::optional<ProgramForm> formWithout(const planfile::Plan &plan, std::string_v
   if (plan.optimizations())
     for (flatbuffers::uoffset_t i = 0; i < plan.optimizations()->size(); ++i) {
       const planfile::Optimization &one = *plan.optimizations()->Get(i);
-      if (one.name()->string_view() == optimization && one.programs() && !one.programs()->empty())
+      if (one.name()->string_view() == optimization && one.programs() && one.programs()->size() > 0)
         return formWithout(i);
     }
   return std::nullopt;
@@ -176,7 +176,7 @@ std::optional<uint32_t> programInForm(const planfile::Plan &plan, uint32_t progr
   if (!plan.optimizations() || optimization >= plan.optimizations()->size())
     return std::nullopt;
   const auto *programs = plan.optimizations()->Get(optimization)->programs();
-  if (!programs || programs->empty())
+  if (!programs || programs->size() == 0)
     return std::nullopt;
   flatbuffers::uoffset_t place = 0; // among those that have a safe form
   for (uint32_t i = 0; i < program; ++i)

@@ -125,7 +125,7 @@ private:
         whole.push_back(program);
     for (flatbuffers::uoffset_t i = 0; i < plan.optimizations()->size(); ++i) {
       const auto *without = plan.optimizations()->Get(i)->programs();
-      if (!without || without->empty())
+      if (!without || without->size() == 0)
         continue;
       const Path one(root, "optimizations", i);
       if (without->size() != whole.size())

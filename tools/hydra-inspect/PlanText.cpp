@@ -141,7 +141,7 @@ std::string headerText(const runtime::PlanFile &file) {
     for (const Optimization *one : *plan.optimizations())
       line(out, "  optimization {}: {}, in the safe form {}{}", one->name()->string_view(),
            one->fast()->string_view(), one->safe()->string_view(),
-           one->programs() && !one->programs()->empty() ? "; tried alone" : "");
+           one->programs() && one->programs()->size() > 0 ? "; tried alone" : "");
   line(out, "  target       {} ({})", target.name()->string_view(),
        target.kind() == TargetKind::cpu ? "cpu with " + strings(*target.cpu_features())
                                         : target.sm_arch()->str());
