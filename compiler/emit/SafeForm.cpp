@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,7 +25,12 @@ namespace {
 
 /// Tensors of the persistent and the host segment begin at multiples of this many bytes.
 constexpr uint64_t kAlignment = 256;
-constexpr const char *kSuffix = ".safe";
+
+/// What is added to a plan, and how messages and names tell it from what is there.
+struct AddedForm {
+  std::string suffix, flag, called, its; ///< the last: called beside the plan
+  OptimizationT *without;                ///< null: the safe form
+};
 
 uint64_t sizeOf(const TensorT &tensor) {
   // The two enums are one list: see PlanFile.cpp.
@@ -66,7 +71,9 @@ bool derives(const ProgramT &program) { return program.role == planfile::Program
 
 class Joining {
 public:
-  Joining(PlanT &fast, PlanT &safe) : fast(fast), safe(safe) {}
+  /// `safe` is the form that is added, whichever it is.
+  Joining(PlanT &fast, PlanT &safe, AddedForm form)
+      : fast(fast), safe(safe), form(std::move(form)) {}
 
   void run() {
     checkRuns();
@@ -90,17 +97,26 @@ private:
     segment = Segment(std::max(segment.size(), size), segment.alignment());
   }
 
+  /// The programs of the plan that forms are added to, in their order.
+  std::vector<ProgramT *> ownPrograms() const {
+    std::vector<ProgramT *> own;
+    for (const auto &program : fast.programs)
+      if (!derives(*program) && (!form.without || program->safe >= 0))
+        own.push_back(program.get());
+    return own;
+  }
+
   /// Both cut a step into the same micro-batches, and a run into the same phases.
   void checkRuns() const {
-    const auto names = [](const PlanT &plan) {
-      std::vector<std::string> all;
-      for (const auto &program : plan.programs)
-        if (!derives(*program))
-          all.push_back(program->name);
-      return fmt::format("{}", fmt::join(all, ", "));
-    };
-    if (fast.accumulation != safe.accumulation || names(fast) != names(safe))
-      fail("--safe: the plan has the programs {}, its safe form {}", names(fast), names(safe));
+    std::vector<std::string> here, there;
+    for (const ProgramT *program : ownPrograms())
+      here.push_back(program->name);
+    for (const auto &program : safe.programs)
+      if (!derives(*program))
+        there.push_back(program->name);
+    if (fast.accumulation != safe.accumulation || here != there)
+      fail("{}: the plan has the programs {}, {} {}", form.flag, fmt::join(here, ", "), form.its,
+           fmt::join(there, ", "));
   }
 
   //===-- Places and code -------------------------------------------------------------------===//
@@ -129,16 +145,28 @@ private:
   }
 
   void addCode() {
-    const auto firstBlob = static_cast<uint32_t>(fast.blobs.size());
     firstKernel = static_cast<uint32_t>(fast.kernels.size());
-    std::ranges::move(safe.blobs, std::back_inserter(fast.blobs));
+    std::vector<uint32_t> blobs;
+    for (auto &blob : safe.blobs)
+      blobs.push_back(addBlob(std::move(blob)));
     for (auto &kernel : safe.kernels) {
-      kernel->name += kSuffix;
-      kernel->blob += firstBlob;
-      if (kernel->ptx >= 0)
-        kernel->ptx += static_cast<int32_t>(firstBlob);
+      kernel->name += form.suffix;
+      kernel->blob = blobs[kernel->blob];
+      kernel->ptx = mapped(kernel->ptx, blobs);
       fast.kernels.push_back(std::move(kernel));
     }
+  }
+
+  /// Of a form without one optimization most code is that of the plan.
+  uint32_t addBlob(std::unique_ptr<BlobT> blob) {
+    const auto same = [&](const auto &other) {
+      return other->kind == blob->kind && other->data == blob->data;
+    };
+    const auto found = form.without ? std::ranges::find_if(fast.blobs, same) : fast.blobs.end();
+    const auto number = static_cast<uint32_t>(found - fast.blobs.begin());
+    if (found == fast.blobs.end())
+      fast.blobs.push_back(std::move(blob));
+    return number;
   }
 
   //===-- What lives across steps -----------------------------------------------------------===//
@@ -154,14 +182,14 @@ private:
     const TensorT &other = *fast.tensors[*there];
     const int64_t shift = static_cast<int64_t>(other.offset) - static_cast<int64_t>(own.offset);
     if (buffer.shift && *buffer.shift != shift)
-      fail("--safe: '{}' does not lie beside the same parameters in the safe form", own.name);
+      fail("{}: '{}' does not lie beside the same parameters in {}", form.flag, own.name,
+           form.called);
     // Kernels for a GPU read as many bytes at a time as alignment allows, and a buffer has all of
     // it.
     if (fast.target->kind == TargetKind::cuda && shift % static_cast<int64_t>(kAlignment) != 0)
-      fail(
-          "--safe: '{}' lies beside other parameters, and begins at no multiple of {} bytes there; "
-          "--disable-pass=hydra-fuse-qkv,hydra-fuse-gate-up lays each where it does",
-          other.name, kAlignment);
+      fail("{}: '{}' lies beside other parameters, and begins at no multiple of {} bytes there; "
+           "--disable-pass=hydra-fuse-qkv,hydra-fuse-gate-up lays each where it does",
+           form.flag, other.name, kAlignment);
     buffer.shift = shift;
     buffer.number = other.buffer;
   }
@@ -175,7 +203,8 @@ private:
         continue;
       }
       if (!sameLayout(*safe.tensors[scalar->tensor], *fast.tensors[(*found)->tensor]))
-        fail("--safe: the number '{}' of a step has another type in the safe form", scalar->name);
+        fail("{}: the number '{}' of a step has another type in {}", form.flag, scalar->name,
+             form.called);
       place(scalar->tensor, (*found)->tensor);
     }
   }
@@ -207,10 +236,11 @@ private:
         continue;
       }
       if (!isOfForm(*own))
-        fail("--safe: '{}' is {} in the plan and {} in its safe form, and they have to share it; "
+        fail("{}: '{}' is {} in the plan and {} in {}, and they have to share it; "
              "what changes that are --precision, --shard, --offload and choices of the model, and "
              "with --shard passes that join projections, which --safe=O=2 keeps",
-             own->name, other ? typeText(fast, *other) : "not there", typeText(safe, *own));
+             form.flag, own->name, other ? typeText(fast, *other) : "not there",
+             typeText(safe, *own), form.its);
       if (own->role == planfile::VariableRole::copy)
         checkCopy(*own);
       place(own->tensor, {});
@@ -219,7 +249,8 @@ private:
       if (!isOfForm(*other) && std::ranges::none_of(safe.variables, [&](const auto &own) {
             return own->name == other->name;
           }))
-        fail("--safe: '{}' is not there in the safe form, which has to go on with it", other->name);
+        fail("{}: '{}' is not there in {}, which has to go on with it", form.flag, other->name,
+             form.called);
   }
 
   /// It is made anew where a run goes over to the form, from what a rank has: all of it, or the
@@ -228,9 +259,9 @@ private:
     const VariableT &owner = *safe.variables[static_cast<size_t>(copy.owner)];
     if (owner.member && owner.member->axis >= 0 &&
         (!copy.member || copy.member->axis != owner.member->axis))
-      fail("--safe: the safe form keeps '{}', a copy of '{}', of which each rank has a part; with "
-           "the plan's own --precision it needs none",
-           copy.name, owner.name);
+      fail("{}: {} keeps '{}', a copy of '{}', of which each rank has a part; with the plan's own "
+           "--precision it needs none",
+           form.flag, form.called, copy.name, owner.name);
   }
 
   void joinMesh() {
@@ -261,7 +292,7 @@ private:
         buffer.shift = 0;
       } else if (!buffer.shift) {
         if (tensor->segment == SegmentKind::host)
-          fail("--safe: only the safe form keeps '{}' in the host's memory", tensor->name);
+          fail("{}: only {} keeps '{}' in the host's memory", form.flag, form.called, tensor->name);
         end = (end + kAlignment - 1) / kAlignment * kAlignment;
         buffer.shift = static_cast<int64_t>(end) - static_cast<int64_t>(buffer.begin);
         end += buffer.end - buffer.begin;
@@ -293,7 +324,7 @@ private:
         own->owner = numberOf(safe.variables[static_cast<size_t>(own->owner)]->name);
       own->tensor += firstTensor;
       if (fastVariable(own->name))
-        own->name += kSuffix;
+        own->name += form.suffix;
       fast.variables.push_back(std::move(own));
     }
   }
@@ -307,16 +338,17 @@ private:
   //===-- Programs --------------------------------------------------------------------------===//
 
   void addPrograms() {
-    std::vector<ProgramT *> own; // in the order of those of the safe form
-    for (const auto &program : fast.programs)
-      if (!derives(*program))
-        own.push_back(program.get());
+    const std::vector<ProgramT *> own = ownPrograms(); // in the order of those of the form
     auto next = own.begin();
     for (std::unique_ptr<ProgramT> &program : safe.programs) {
-      program->name += kSuffix;
+      program->name += form.suffix;
       if (!derives(*program)) {
         program->role = planfile::ProgramRole::custom;
-        (*next++)->safe = static_cast<int32_t>(fast.programs.size());
+        const auto number = static_cast<uint32_t>(fast.programs.size());
+        if (form.without)
+          form.without->programs.push_back(number);
+        else
+          (*next++)->safe = static_cast<int32_t>(number);
       }
       for (auto &input : program->inputs)
         input->tensor += firstTensor;
@@ -373,6 +405,7 @@ private:
   };
 
   PlanT &fast, &safe;
+  const AddedForm form;
   std::map<std::pair<SegmentKind, uint32_t>, Buffer> buffers;
   std::set<std::string> shared; ///< variables
   std::vector<size_t> newRanks; ///< axes of the mesh that only the safe form asks for
@@ -383,6 +416,27 @@ private:
 
 } // namespace
 
-void addSafeForm(PlanT &fast, PlanT safe) { Joining(fast, safe).run(); }
+void addSafeForm(PlanT &fast, PlanT safe) {
+  Joining(fast, safe,
+          {.suffix = ".safe",
+           .flag = "--safe",
+           .called = "the safe form",
+           .its = "its safe form",
+           .without = nullptr})
+      .run();
+}
+
+void addFormWithout(PlanT &plan, PlanT form, const std::string &optimization) {
+  const auto found = std::ranges::find(plan.optimizations, optimization,
+                                       [](const auto &one) { return one->name; });
+  const std::string called = "the form without " + optimization;
+  Joining(plan, form,
+          {.suffix = ".without." + optimization,
+           .flag = "--pretests=" + optimization,
+           .called = called,
+           .its = called,
+           .without = found->get()})
+      .run();
+}
 
 } // namespace hydra

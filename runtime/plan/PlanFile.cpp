@@ -148,6 +148,42 @@ bool isSafeForm(const planfile::Plan &plan, uint32_t program) {
                      });
 }
 
+ProgramForm formWithout(uint32_t optimization) {
+  return static_cast<ProgramForm>(static_cast<uint32_t>(ProgramForm::firstWithout) + optimization);
+}
+
+std::optional<ProgramForm> formWithout(const planfile::Plan &plan, std::string_view optimization) {
+  if (plan.optimizations())
+    for (flatbuffers::uoffset_t i = 0; i < plan.optimizations()->size(); ++i) {
+      const planfile::Optimization &one = *plan.optimizations()->Get(i);
+      if (one.name()->string_view() == optimization && one.programs() && one.programs()->size() > 0)
+        return formWithout(i);
+    }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> programInForm(const planfile::Plan &plan, uint32_t program,
+                                      ProgramForm form) {
+  if (form == ProgramForm::own)
+    return program;
+  const int32_t safe = plan.programs()->Get(program)->safe();
+  if (safe < 0)
+    return std::nullopt;
+  if (form == ProgramForm::safe)
+    return static_cast<uint32_t>(safe);
+  const auto optimization =
+      static_cast<uint32_t>(form) - static_cast<uint32_t>(ProgramForm::firstWithout);
+  if (!plan.optimizations() || optimization >= plan.optimizations()->size())
+    return std::nullopt;
+  const auto *programs = plan.optimizations()->Get(optimization)->programs();
+  if (!programs || programs->size() == 0)
+    return std::nullopt;
+  flatbuffers::uoffset_t place = 0; // among those that have a safe form
+  for (uint32_t i = 0; i < program; ++i)
+    place += plan.programs()->Get(i)->safe() >= 0 ? 1 : 0;
+  return programs->Get(place); // as many as such programs: see PlanVerifier
+}
+
 bool trainsOnBatches(const planfile::Program &program) {
   return program.role() == planfile::ProgramRole::train ||
          program.role() == planfile::ProgramRole::accumulate;

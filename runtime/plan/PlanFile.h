@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hydra::runtime {
@@ -62,6 +63,17 @@ bool isTrainPlan(const planfile::Plan &plan);
 bool isForwardPlan(const planfile::Plan &plan);
 /// Whether a program is the safe form of another.
 bool isSafeForm(const planfile::Plan &plan, uint32_t program);
+
+/// In what form the work of a program is done: as the program itself does it, as its safe form
+/// does, or with all optimisations of the plan but one.
+enum class ProgramForm : uint32_t { own, safe, firstWithout };
+/// Without the optimisation of that index, alone.
+ProgramForm formWithout(uint32_t optimization);
+/// The same by its name; nothing where the plan has no such form.
+std::optional<ProgramForm> formWithout(const planfile::Plan &plan, std::string_view optimization);
+/// The index of the program that does the work of `program` in a form; nothing where there is none.
+std::optional<uint32_t> programInForm(const planfile::Plan &plan, uint32_t program,
+                                      ProgramForm form);
 /// Whether a program runs for each batch of a training step.
 bool trainsOnBatches(const planfile::Program &program);
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -92,6 +93,7 @@ private:
       failAt(path, "{} needs the programs accumulate and apply", plan.accumulation());
     checkCounting();
     checkPhases();
+    checkOptimizations();
   }
 
   void checkGradients(const Path &program, const Program &entry) {
@@ -109,9 +111,35 @@ private:
   void checkSafeForm(const Path &program, const Program &fast) {
     const Path path(program, "safe");
     checkOptionalIndex(path, "program", fast.safe(), *plan.programs());
-    if (fast.safe() < 0)
+    if (fast.safe() >= 0)
+      checkForm(path, fast, *plan.programs()->Get(static_cast<uint32_t>(fast.safe())));
+  }
+
+  /// Every program that has a safe form, or none, is there without an optimisation.
+  void checkOptimizations() {
+    if (!plan.optimizations())
       return;
-    const Program &safe = *plan.programs()->Get(static_cast<uint32_t>(fast.safe()));
+    std::vector<const Program *> whole;
+    for (const Program *program : *plan.programs())
+      if (program->safe() >= 0)
+        whole.push_back(program);
+    for (flatbuffers::uoffset_t i = 0; i < plan.optimizations()->size(); ++i) {
+      const auto *without = plan.optimizations()->Get(i)->programs();
+      if (!without || without->size() == 0)
+        continue;
+      const Path one(root, "optimizations", i);
+      if (without->size() != whole.size())
+        failAt(Path(one, "programs"), "{} are given; expected as many as have a safe form, {}",
+               without->size(), whole.size());
+      for (flatbuffers::uoffset_t j = 0; j < without->size(); ++j) {
+        const Path path(one, "programs", j);
+        checkIndex(path, "program", without->Get(j), *plan.programs());
+        checkForm(path, *whole[j], *plan.programs()->Get(without->Get(j)));
+      }
+    }
+  }
+
+  void checkForm(const Path &path, const Program &fast, const Program &form) {
     const auto fits = [&](const auto &x, const auto &y) {
       return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const auto *a, const auto *b) {
         return isSameInput(*a, *b) && hasSameShape(*a, *b);
@@ -120,11 +148,11 @@ private:
     const auto named = [](const Output *a, const Output *b) {
       return a->name()->string_view() == b->name()->string_view();
     };
-    if (safe.role() != ProgramRole::custom || !fits(*fast.inputs(), *safe.inputs()) ||
-        !std::equal(fast.outputs()->begin(), fast.outputs()->end(), safe.outputs()->begin(),
-                    safe.outputs()->end(), named))
+    if (form.role() != ProgramRole::custom || !fits(*fast.inputs(), *form.inputs()) ||
+        !std::equal(fast.outputs()->begin(), fast.outputs()->end(), form.outputs()->begin(),
+                    form.outputs()->end(), named))
       failAt(path, "{} has another role than custom, or other inputs or outputs than {}",
-             safe.name()->string_view(), fast.name()->string_view());
+             form.name()->string_view(), fast.name()->string_view());
   }
 
   /// Programs that count stand before who uses their sums, and take nothing else.

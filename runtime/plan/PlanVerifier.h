@@ -28,8 +28,11 @@
 // Programs
 // * There is at least one; names of programs, and of inputs and outputs within one, are unique.
 //   Accumulation above 1 needs the programs accumulate and apply.
-// * The safe form of a program is of role custom, and has inputs and outputs like its own.
-// * Programs that derive have no inputs; derived variables need one. Histories of largest magnitudes
+// * The safe form of a program is of role custom, and has inputs and outputs like its own. So has
+//   what does its work without one optimization; of those there are as many as programs with a safe
+//   form, or none.
+// * Programs that derive have no inputs; derived variables need one. Histories of largest
+// magnitudes
 //   are f32, of two dimensions.
 // * Inputs share no byte; tokens and labels are integers with a limit of at least 1; an ignored
 //   label is none of the valid ones.

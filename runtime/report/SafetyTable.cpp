@@ -9,7 +9,10 @@ Table safetyTable(const SafetyStanding &standing) {
   Table table(5);
   table.add({"optimization", "fast", "safe", "status", ""});
   for (const OptimizationItem &item : standing.items)
-    table.add({item.name, item.fast, item.safe, standing.status, standing.detail});
+    if (item.status.empty())
+      table.add({item.name, item.fast, item.safe, standing.status, standing.detail});
+    else
+      table.add({item.name, item.fast, item.safe, item.status, item.detail});
   return table;
 }
 

@@ -13,6 +13,8 @@ namespace hydra::report {
 /// What programs do in another way than their safe forms.
 struct OptimizationItem {
   std::string name, fast, safe;
+  /// Where it does not stand with the others, which is what a pretest of it alone has shown.
+  std::string status{}, detail{};
 };
 
 /// Where all of them stand: `detail` is how long they have been active, or why they are not.

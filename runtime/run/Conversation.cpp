@@ -11,7 +11,7 @@ namespace hydra::runtime {
 
 Conversation::Conversation(const PlanFile &file, Executor &executor, GenerateOptions how)
     : options(std::move(how)),
-      next(makeNextTokens(file, executor, options.sampling, options.seed, options.safeForm)) {}
+      next(makeNextTokens(file, executor, options.sampling, options.seed, options.form)) {}
 
 std::optional<size_t> Conversation::room() const {
   const auto most = static_cast<size_t>(next->context());

@@ -39,7 +39,7 @@ std::vector<TextEnd> generate(const PlanFile &file, Executor &executor,
                               const GenerateOptions &options,
                               const std::function<void(size_t, int32_t)> &emit) {
   const std::unique_ptr<NextTokens> next =
-      makeNextTokens(file, executor, options.sampling, options.seed, options.safeForm);
+      makeNextTokens(file, executor, options.sampling, options.seed, options.form);
   checkPrompts(file, *next, prompts);
   std::vector<Sequence> texts(prompts.size());
   for (size_t p = 0; p < prompts.size(); ++p) {

@@ -15,8 +15,8 @@ struct GenerateOptions {
   int64_t tokens = 200; // to add
   SamplingOptions sampling;
   uint64_t seed = 0;
-  std::vector<int32_t> stop; // a text ends in front of one of these
-  bool safeForm = false;     // by the safe form of the program, where it has one
+  std::vector<int32_t> stop;           // a text ends in front of one of these
+  ProgramForm form = ProgramForm::own; // of the program, where it has others
 };
 
 /// Why a text ends.

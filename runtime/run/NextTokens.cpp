@@ -274,7 +274,7 @@ private:
 
 std::unique_ptr<NextTokens> makeNextTokens(const PlanFile &file, Executor &executor,
                                            const SamplingOptions &sampling, uint64_t seed,
-                                           bool safeForm) {
+                                           ProgramForm form) {
   std::vector<uint32_t> readOn;
   std::optional<uint32_t> window;
   const auto &programs = *file.plan().programs();
@@ -287,8 +287,7 @@ std::unique_ptr<NextTokens> makeNextTokens(const PlanFile &file, Executor &execu
     return std::make_unique<CachedTokens>(file, executor, readOn, sampling, seed);
   if (!window)
     fail("{} has no program logits, which generating text needs", file.origin());
-  if (const int32_t safe = programs.Get(*window)->safe(); safeForm && safe >= 0)
-    window = static_cast<uint32_t>(safe);
+  window = programInForm(file.plan(), *window, form).value_or(*window);
   return std::make_unique<WindowTokens>(file, executor, *window, sampling, seed);
 }
 

@@ -39,10 +39,10 @@ public:
 };
 
 /// By the programs that read on from what they keep, and draw where they run, or, where the plan
-/// has none, by the one that reads a whole window of tokens again for each, or its safe form.
-/// Throws Error where it has neither, or they are not as expected.
+/// has none, by the one that reads a whole window of tokens again for each, in that
+/// form if it has it. Throws Error where it has neither, or they are not as expected.
 std::unique_ptr<NextTokens> makeNextTokens(const PlanFile &file, Executor &executor,
                                            const SamplingOptions &sampling, uint64_t seed,
-                                           bool safeForm = false);
+                                           ProgramForm form = ProgramForm::own);
 
 } // namespace hydra::runtime

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <utility>
 
 using hydra::planfile::Plan;
@@ -29,7 +30,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFastSteps = 10, kSafeSteps = 2; // that are tried; the first of both warms up
+// That are tried; the first of each warms up.
+constexpr int kFastSteps = 10, kSafeSteps = 2, kAloneSteps = 4;
+constexpr double kSlower = 1.1; // times as long as without an optimization: it is told of
 constexpr double kLossTolerance = 1e-2, kNormTolerance = 5e-2; // relative: models.md, section 6
 constexpr int kDigits = 12;                                    // of a configuration
 
@@ -85,6 +88,21 @@ bool isClose(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::abs(b);
 }
 
+/// Why one form is not as another, which is called `name`; empty where it is.
+template <typename Form>
+std::string difference(const Form &form, const Form &other, std::string_view name) {
+  if (!isClose(form.trial.loss, other.trial.loss, kLossTolerance))
+    return fmt::format("the loss is {:g}, and {:g} {}; they may differ by {:g} of it",
+                       form.trial.loss, other.trial.loss, name, kLossTolerance);
+  const std::optional<double> norm = form.trial.gradientNorm, second = other.trial.gradientNorm;
+  if (norm && second && std::isfinite(*norm) && !isClose(*norm, *second, kNormTolerance))
+    return fmt::format("the gradient norm is {:g}, and {:g} {}; they may differ by {:g} of it",
+                       *norm, *second, name, kNormTolerance);
+  return "";
+}
+
+constexpr std::string_view kInSafeForm = "in the safe form";
+
 /// cpu, or the generation of a GPU.
 const char *architectureOf(int capability) {
   constexpr int ampere = 80, ada = 89, hopper = 90, blackwell = 100;
@@ -115,9 +133,20 @@ std::string safetyConfiguration(const PlanFile &file, const Executor &executor) 
   return fmt::format("{:016x}", both).substr(0, kDigits);
 }
 
-bool hasFallenBack(const std::optional<SafetyState> &state, const std::string &configuration) {
-  return state && state->configuration == configuration &&
-         (state->status == SafetyStatus::failed || state->status == SafetyStatus::fallback);
+ProgramForm formToRun(const std::optional<SafetyState> &state, const std::string &configuration,
+                      const Plan &plan) {
+  if (!state || state->configuration != configuration || state->status == SafetyStatus::disabled)
+    return ProgramForm::own;
+  if (state->status == SafetyStatus::failed || state->status == SafetyStatus::fallback)
+    return ProgramForm::safe;
+  if (state->without.empty())
+    return ProgramForm::own;
+  const std::optional<ProgramForm> form = formWithout(plan, state->without);
+  if (!form)
+    support::fail("the checkpoint was made without the optimization {}, and the plan has no form "
+                  "without it",
+                  support::shown(state->without));
+  return *form;
 }
 
 SafetyGuard::SafetyGuard(const PlanFile &file, Executor &executor, Session &session,
@@ -138,18 +167,32 @@ void SafetyGuard::begin() {
     monitor.disable(session.steps(), "--safe");
   } else if (!monitor.isSafe()) {
     const Clock::time_point begin = Clock::now();
-    const std::string problem = agreed(ranks, pretest());
-    monitor.pretested(session.steps(), problem);
+    const bool isNew = monitor.state().status == SafetyStatus::pretesting;
+    std::string problem = agreed(ranks, pretest());
+    std::string without;
+    if (monitor.state().without.empty() && (isNew || !problem.empty()))
+      without = agreed(ranks, pretestAlone(problem));
     record(problem, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    if (without.empty()) {
+      if (!problem.empty() && !alone.empty())
+        problem += fmt::format("; none of {} optimizations alone is why", alone.size());
+      monitor.pretested(session.steps(), problem);
+    } else {
+      const auto given = std::ranges::find(alone, without, &Alone::name);
+      monitor.giveUp(session.steps(), without, given->message);
+      say(fmt::format("the run goes on without {}: {}", without, given->message));
+    }
   }
-  session.useSafeForm(monitor.isSafe());
+  session.useForm(monitor.isSafe()
+                      ? ProgramForm::safe
+                      : formToRun(monitor.state(), monitor.state().configuration, file.plan()));
   session.noteSafety(monitor.state());
   log.safety(session.steps(), monitor.state(), file.plan());
   tell();
 }
 
-SafetyGuard::Form SafetyGuard::tryForm(bool safeForm, int steps) {
-  session.useSafeForm(safeForm);
+SafetyGuard::Form SafetyGuard::tryForm(ProgramForm which, int steps) {
+  session.useForm(which);
   Form form;
   for (int i = 0; i < steps; ++i) {
     form.trial = session.tryStep();
@@ -163,10 +206,9 @@ SafetyGuard::Form SafetyGuard::tryForm(bool safeForm, int steps) {
       form.problem = fmt::format("the gradient norm of trial {} is {}", i + 1, *norm);
   }
   const Plan &plan = file.plan();
-  for (const Program *program : *plan.programs())
-    if (program->safe() >= 0) {
-      const Program &own =
-          safeForm ? *plan.programs()->Get(static_cast<uint32_t>(program->safe())) : *program;
+  for (uint32_t i = 0; i < plan.programs()->size(); ++i)
+    if (plan.programs()->Get(i)->safe() >= 0) {
+      const Program &own = *plan.programs()->Get(programInForm(plan, i, which).value_or(i));
       form.bytes = std::max(form.bytes, own.transient_bytes());
     }
   form.bytes +=
@@ -174,48 +216,99 @@ SafetyGuard::Form SafetyGuard::tryForm(bool safeForm, int steps) {
   return form;
 }
 
-/// Why the form that is fast is not as the safe one; empty where it is.
-std::string SafetyGuard::difference() const {
-  if (!isClose(fast.trial.loss, safe.trial.loss, kLossTolerance))
-    return fmt::format("the loss is {:g}, and {:g} in the safe form; they may differ by {:g} of it",
-                       fast.trial.loss, safe.trial.loss, kLossTolerance);
-  const std::optional<double> norm = fast.trial.gradientNorm, other = safe.trial.gradientNorm;
-  if (norm && other && std::isfinite(*norm) && !isClose(*norm, *other, kNormTolerance))
-    return fmt::format(
-        "the gradient norm is {:g}, and {:g} in the safe form; they may differ by {:g} of it",
-        *norm, *other, kNormTolerance);
-  return "";
-}
-
-/// Tries both forms; returns what is wrong with the fast one.
-std::string SafetyGuard::pretest() {
-  safe = tryForm(true, kSafeSteps);
+/// The same where what fails is the form's problem.
+SafetyGuard::Form SafetyGuard::tryOrFail(ProgramForm form, int steps) {
   try {
-    fast = tryForm(false, kFastSteps);
+    return tryForm(form, steps);
   } catch (const RunEnded &) {
     throw;
   } catch (const support::Error &error) {
     if (ranks) // the others would wait
       throw;
-    fast.problem = error.what();
+    Form failed;
+    failed.problem = error.what();
+    return failed;
   }
-  return fast.problem.empty() ? difference() : fast.problem;
+}
+
+/// Tries the form that is to run and the safe one; returns what is wrong with the first.
+std::string SafetyGuard::pretest() {
+  safe = tryForm(ProgramForm::safe, kSafeSteps);
+  fast =
+      tryOrFail(formToRun(monitor.state(), monitor.state().configuration, file.plan()), kFastSteps);
+  return fast.problem.empty() ? difference(fast, safe, kInSafeForm) : fast.problem;
+}
+
+/// Tries the plan without each optimization alone, where it has such forms; `problem`: of the plan.
+/// Returns the one to be given up, or an empty name: of those that fail the one without which steps
+/// are fastest.
+std::string SafetyGuard::pretestAlone(const std::string &problem) {
+  const Plan &plan = file.plan();
+  if (plan.optimizations())
+    for (const planfile::Optimization *one : *plan.optimizations()) {
+      const std::optional<ProgramForm> form = formWithout(plan, one->name()->string_view());
+      if (!form)
+        continue;
+      const Clock::time_point begin = Clock::now();
+      Alone tried;
+      tried.name = one->name()->str();
+      tried.without = tryOrFail(*form, kAloneSteps);
+      judge(tried, problem);
+      tried.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+      alone.push_back(std::move(tried));
+    }
+  const Alone *given = nullptr;
+  for (const Alone &one : alone)
+    if (one.status == "failed" && (!given || one.without.seconds < given->without.seconds))
+      given = &one;
+  return given ? given->name : "";
+}
+
+/// An optimization fails where the plan without it is as the safe form, and the plan is not; or
+/// where the two differ by more than they may. Of a plan without it that is not as the safe form
+/// nothing follows for it.
+void SafetyGuard::judge(Alone &one, const std::string &problem) const {
+  const std::string own = one.without.problem.empty() ? difference(one.without, safe, kInSafeForm)
+                                                      : one.without.problem;
+  const std::string apart =
+      problem.empty() && own.empty() ? difference(fast, one.without, "without it") : "";
+  one.status = "passed";
+  if (!own.empty()) {
+    one.status = problem.empty() ? "error" : "skipped";
+    one.message = "without it: " + own;
+  } else if (!problem.empty() || !apart.empty()) {
+    one.status = "failed";
+    one.message = problem.empty() ? apart : problem;
+  } else if (fast.seconds > kSlower * one.without.seconds) {
+    one.message = fmt::format("a step takes {:.2f} times as long as without it",
+                              fast.seconds / one.without.seconds);
+  }
+}
+
+std::string SafetyGuard::resultText(const Alone &one) const {
+  return one.message.empty() ? one.status : one.status + ": " + one.message;
+}
+
+void SafetyGuard::tellPretest(const std::string &problem) const {
+  const auto formText = [](const Form &form) {
+    const std::string norm =
+        form.trial.gradientNorm ? fmt::format("{:g}", *form.trial.gradientNorm) : "none";
+    return fmt::format("loss {:.6f}, gradient norm {}, {:.1f} ms, {}", form.trial.loss, norm,
+                       form.seconds * 1e3, report::bytesText(form.bytes));
+  };
+  std::string text = fmt::format("pretest {} after {} steps\n  fast: {}\n  safe: {}",
+                                 problem.empty() ? "passed" : "failed", session.steps(),
+                                 formText(fast), formText(safe));
+  for (const Alone &one : alone)
+    text += fmt::format("\n  without {}: {}; {}", one.name, formText(one.without), resultText(one));
+  say(text);
 }
 
 void SafetyGuard::record(const std::string &problem, double milliseconds) {
-  const Plan &plan = file.plan();
-  const auto norm = [](const Form &form) {
-    return form.trial.gradientNorm ? fmt::format("{:g}", *form.trial.gradientNorm) : "none";
-  };
-  const auto formText = [&](const Form &form) {
-    return fmt::format("loss {:.6f}, gradient norm {}, {:.1f} ms, {}", form.trial.loss, norm(form),
-                       form.seconds * 1e3, report::bytesText(form.bytes));
-  };
-  say(fmt::format("pretest {} after {} steps\n  fast: {}\n  safe: {}",
-                  problem.empty() ? "passed" : "failed", session.steps(), formText(fast),
-                  formText(safe)));
+  tellPretest(problem);
   if (!pretests.isOpen())
     return;
+  const Plan &plan = file.plan();
   const int capability = capabilityOf(plan);
   const auto formJson = [](const Form &form) {
     return ordered_json{{"loss", form.trial.loss},
@@ -233,13 +326,28 @@ void SafetyGuard::record(const std::string &problem, double milliseconds) {
   if (plan.header()->preset() && plan.header()->preset()->size() > 0)
     model += " " + plan.header()->preset()->str();
   ordered_json results = ordered_json::array();
+  std::map<std::string, size_t> counts; // by status
+  const auto add = [&](const std::string &name, const std::string &status, double time,
+                       const std::string &message) {
+    ++counts[status];
+    results.push_back({{"optimization", name},
+                       {"status", status},
+                       {"time_ms", time},
+                       {"error_message", message}});
+  };
   if (plan.optimizations())
-    for (const planfile::Optimization *one : *plan.optimizations())
-      results.push_back({{"optimization", one->name()->str()},
-                         {"status", problem.empty() ? "passed" : "failed"},
-                         {"time_ms", milliseconds},
-                         {"error_message", problem}});
-  const size_t count = results.size();
+    for (const planfile::Optimization *one : *plan.optimizations()) {
+      const std::string name = one->name()->str();
+      const auto tried = std::ranges::find(alone, name, &Alone::name);
+      if (tried != alone.end()) {
+        add(name, tried->status, tried->milliseconds, tried->message);
+        results.back()["without"] = formJson(tried->without);
+      } else if (alone.empty()) { // all of them were tried at once
+        add(name, problem.empty() ? "passed" : "failed", milliseconds, problem);
+      } else {
+        add(name, "skipped", 0, "it was not tried alone");
+      }
+    }
   ordered_json line{{"timestamp", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                                               fmt::gmtime(std::chrono::system_clock::to_time_t(
                                                   std::chrono::system_clock::now())))},
@@ -254,13 +362,14 @@ void SafetyGuard::record(const std::string &problem, double milliseconds) {
                     {"compute_capability", {capability / 10, capability % 10}},
                     {"cuda_version", version},
                     {"runtime_version", fmt::format("plan format {}", kPlanVersion)},
+                    {"error_message", problem},
                     {"results", results},
                     {"kernel_config", {{"target", plan.target()->name()->str()}}},
                     {"fast", formJson(fast)},
                     {"safe", formJson(safe)},
-                    {"passed_count", problem.empty() ? count : 0},
-                    {"failed_count", problem.empty() ? 0 : count},
-                    {"skipped_count", 0},
+                    {"passed_count", counts["passed"]},
+                    {"failed_count", counts["failed"] + counts["error"]},
+                    {"skipped_count", counts["skipped"]},
                     {"total_time_ms", milliseconds}};
   pretests.write(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
@@ -283,7 +392,7 @@ void SafetyGuard::watch(const StepReport &report) {
     return;
   log.safety(session.steps(), monitor.state(), file.plan());
   if (monitor.isSafe()) {
-    session.useSafeForm(true);
+    session.useForm(ProgramForm::safe);
     say(fmt::format("step {}  the safe form goes on: {}", report.step, monitor.state().reason));
   }
 }
@@ -306,6 +415,11 @@ void SafetyGuard::tell() const {
   if (file.plan().optimizations())
     for (const planfile::Optimization *one : *file.plan().optimizations())
       standing.items.push_back({one->name()->str(), one->fast()->str(), one->safe()->str()});
+  for (report::OptimizationItem &item : standing.items)
+    if (!monitor.isSafe() && item.name == state.without) {
+      item.status = statusName(SafetyStatus::failed);
+      item.detail = state.withoutReason;
+    }
   say(report::safetyTable(standing).text() + "  " + report::anomaliesText(state.anomalies));
 }
 

@@ -1,5 +1,5 @@
-// A run whose programs have safe forms: tries both, watches steps, and goes over to the safe form
-// where the others are not as they should be.
+// A run whose programs have safe forms: tries both, and the forms without one optimization if there
+// are such; watches steps, and gives up what is not as it should be.
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -29,8 +30,9 @@ struct SafetySetup {
 /// Of plan and device, in 12 hexadecimal digits: what is known of one is not of another.
 std::string safetyConfiguration(const PlanFile &file, const Executor &executor);
 
-/// Whether a run that is in this state goes on in the safe form.
-bool hasFallenBack(const std::optional<SafetyState> &state, const std::string &configuration);
+/// In which form a run that is in this state goes on. Throws Error where the plan has no such.
+ProgramForm formToRun(const std::optional<SafetyState> &state, const std::string &configuration,
+                      const planfile::Plan &plan);
 
 /// On several ranks each has a guard, all make the same calls, and what rank 0 has seen counts.
 class SafetyGuard {
@@ -51,7 +53,9 @@ public:
 
 private:
   std::string pretest();
+  std::string pretestAlone(const std::string &problem);
   void record(const std::string &problem, double milliseconds);
+  void tellPretest(const std::string &problem) const;
   void tell() const;
   bool leads() const { return !ranks || ranks->leads(); }
 
@@ -62,8 +66,18 @@ private:
     uint64_t bytes = 0;    ///< of the arena, that its programs use
     std::string problem{}; ///< of any
   };
-  Form tryForm(bool safe, int steps);
-  std::string difference() const;
+  Form tryForm(ProgramForm form, int steps);
+  Form tryOrFail(ProgramForm form, int steps);
+
+  /// What trying the plan without one optimization has shown of that.
+  struct Alone {
+    std::string name;
+    Form without;
+    std::string status, message; ///< as the record has them
+    double milliseconds = 0;     ///< that it took
+  };
+  void judge(Alone &alone, const std::string &problem) const;
+  std::string resultText(const Alone &alone) const;
 
   const PlanFile &file;
   Executor &executor;
@@ -75,6 +89,7 @@ private:
   LineFile pretests;
   SafetyMonitor monitor;
   Form fast, safe;
+  std::vector<Alone> alone; ///< in the order of the plan; empty: none was tried
 };
 
 } // namespace hydra::runtime

@@ -20,6 +20,10 @@ json safetyJson(const SafetyState &state) {
               {"counted", static_cast<uint64_t>(state.counted)}};
   for (const auto &[type, count] : state.anomalies)
     object["anomalies"][type] = static_cast<uint64_t>(count);
+  if (!state.without.empty()) {
+    object["without"] = state.without;
+    object["without_reason"] = state.withoutReason;
+  }
   if (state.enabledAt)
     object["enabled_at_step"] = static_cast<uint64_t>(*state.enabledAt);
   if (state.disabledAt)
@@ -63,6 +67,10 @@ std::optional<SafetyState> safetyFrom(const json &object, std::string &problem) 
     wrong("status", member("status"), "MONITORING or another status");
   state.configuration = text("configuration");
   state.reason = text("reason");
+  if (member("without")) {
+    state.without = text("without");
+    state.withoutReason = text("without_reason");
+  }
   state.enabledAt = step("enabled_at_step");
   state.disabledAt = step("disabled_at_step");
   state.counted = count("counted", member("counted"));

@@ -63,6 +63,15 @@ void SafetyMonitor::pretested(int64_t step, const std::string &problem) {
   now.enabledAt = step;
 }
 
+void SafetyMonitor::giveUp(int64_t step, const std::string &optimization,
+                           const std::string &problem) {
+  now.without = optimization;
+  now.withoutReason = problem.substr(0, kLongestReason);
+  now.status = SafetyStatus::monitoring;
+  now.enabledAt = step;
+  now.counted = 0; // what was seen of other programs
+}
+
 std::vector<SafetyAnomaly> SafetyMonitor::observe(const SafetyObservation &seen) {
   std::vector<SafetyAnomaly> found;
   if (!watches())

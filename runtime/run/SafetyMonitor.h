@@ -30,6 +30,9 @@ struct SafetyState {
   SafetyStatus status = SafetyStatus::pretesting;
   std::string configuration; // of plan and device, in 12 hexadecimal digits
   std::string reason;        // of DISABLED, FAILED and FALLBACK
+  /// The optimization that a pretest gave up, alone, and why; empty: none. All others go on, and
+  /// status and steps are theirs.
+  std::string without, withoutReason;
   std::optional<int64_t> enabledAt, disabledAt;
   std::map<std::string, int64_t> anomalies; // by type; slow steps only where they count
   int64_t counted = 0;                      // those that count towards a fallback
@@ -70,6 +73,9 @@ public:
   /// The result of a pretest after `step` steps; an empty problem is none. A state that was reached
   /// before a passed pretest stays.
   void pretested(int64_t step, const std::string &problem);
+  /// After such a pretest that failed, one without this optimization has passed: steps without it
+  /// are watched from now on.
+  void giveUp(int64_t step, const std::string &optimization, const std::string &problem);
   /// Watches a step: returns what was not as it should be, and may fall back behind it.
   std::vector<SafetyAnomaly> observe(const SafetyObservation &seen);
 

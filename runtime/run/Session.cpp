@@ -105,7 +105,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
       fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
-    step = formSince = saved.step;
+    step = formSince = firstStep = saved.step;
     counted = saved.counts;
     guarded = saved.safety;
   }
@@ -156,11 +156,9 @@ void Session::makeStepParts() {
     parts.push_back(std::move(made));
   else
     parts.front() = std::move(made);
-  if (safeForm) {
-    swapForm(parts.front());
-    for (EarlyPart &phase : early)
-      swapForm(phase.part);
-  }
+  takeForm(parts.front());
+  for (EarlyPart &phase : early)
+    takeForm(phase.part);
 }
 
 void Session::makeTrainingParts() {
@@ -247,6 +245,18 @@ Session::Form Session::formOf(uint32_t index) const {
   return form;
 }
 
+Session::Form Session::formOf(uint32_t program, ProgramForm which) const {
+  const Form own = formOf(program);
+  const std::optional<uint32_t> other = programInForm(file.plan(), program, which);
+  if (!other || *other == program)
+    return own;
+  Form form = formOf(*other);
+  if (own.count >= 0) // of role custom in all other forms
+    form.count = programInForm(file.plan(), static_cast<uint32_t>(own.count), which)
+                     .value_or(static_cast<uint32_t>(own.count));
+  return form;
+}
+
 Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source,
                                 uint64_t runs) {
   const Plan &plan = file.plan();
@@ -257,11 +267,7 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
     fail("{}: program {} has no scalar output loss", file.origin(),
          shown(program.name()->string_view()));
   part.tokens = tokensPerRun(plan, program);
-  if (program.safe() >= 0) {
-    part.other = formOf(static_cast<uint32_t>(program.safe()));
-    if (part.count >= 0)
-      part.other->count = plan.programs()->Get(static_cast<uint32_t>(part.count))->safe();
-  }
+  part.own = index;
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
   for (uint64_t i = 0; i < batches; ++i)

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,9 +80,9 @@ public:
   double advance();
   /// Whether its programs have safe forms, by which `hydrac --safe` lets a run go on.
   bool hasSafeForm() const;
-  /// From now on the programs of one form or the other run, on the same parameters and states.
-  void useSafeForm(bool use);
-  bool runsSafeForm() const { return safeForm; }
+  /// From now on the programs of that form run, on the same parameters and states. The plan has it.
+  void useForm(ProgramForm form);
+  ProgramForm runningForm() const { return running; }
   /// A step that changes nothing, on the batches of the next one, which has the same.
   struct Trial {
     double loss = 0;
@@ -164,7 +165,7 @@ public:
 private:
   friend class SessionOutputs;
 
-  /// A program and where it leaves what a session reads: tensors of outputs, or -1.
+  /// A program, and where it leaves what a session reads: tensors of outputs, or -1.
   struct Form {
     uint32_t program;
     int64_t loss = -1, gradientNorm = -1;
@@ -178,17 +179,20 @@ private:
     int64_t drawnFor = -1;    ///< the step whose batches were drawn ahead of it, or -1
     std::vector<Batch> ahead; ///< the same of the step after it
     int64_t aheadFor = -1;
-    uint64_t tokens = 0;       ///< of a run of the program
-    std::optional<Form> other; ///< the one that does not run
+    uint64_t tokens = 0; ///< of a run of the program
+    uint32_t own = 0;    ///< the program that all forms do the work of
   };
 
   Form formOf(uint32_t program) const;
+  /// Of the program in a form, or of itself where it has none.
+  Form formOf(uint32_t program, ProgramForm which) const;
+  /// The part goes on in the form that runs.
+  void takeForm(Part &part) const { static_cast<Form &>(part) = formOf(part.own, running); }
   /// The runs of a step, whose batches may be drawn already; returns the loss.
   double makeRuns(Part &part, bool drawn);
-  /// The form that does not run becomes the one that does.
-  static void swapForm(Part &part);
-  /// Writes the copies of variables that one form alone keeps, and what it derives of them.
-  void refreshCopies(bool ofSafeForm);
+  /// Writes the copies of variables that the form which runs has, and another that has made steps
+  /// has not; and what is derived of them.
+  void refreshCopies();
   /// Throws Error when there is none of that role; `name` says which one would do.
   uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;
   /// Sums up the labels that count in all batches of the step. Draws them, unless they are.
@@ -263,8 +267,11 @@ private:
   double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;
-  bool safeForm = false; ///< runs
-  int64_t formSince = 0; ///< the number of steps made when the form was chosen
+  ProgramForm running = ProgramForm::own;
+  int64_t formSince = 0;                 ///< the number of steps made when the form was chosen
+  int64_t firstStep = 0;                 ///< the same when all variables and copies were written
+  std::map<ProgramForm, int64_t> leftAt; ///< the same when a form ran last: its copies are of then
+  std::set<ProgramForm> stepped;         ///< forms that have made steps, but for the running one
   std::optional<SafetyState> guarded;
 };
 

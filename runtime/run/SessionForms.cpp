@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -32,17 +33,26 @@ void addBuffers(const Plan &plan, const flatbuffers::Vector<flatbuffers::Offset<
   }
 }
 
-/// Those of all programs that have a safe form, or of their safe forms.
-std::set<uint32_t> buffersOf(const Plan &plan, bool safeForm) {
+/// Those of all programs that have a safe form, in the form asked for.
+std::set<uint32_t> buffersOf(const Plan &plan, ProgramForm form) {
   std::set<uint32_t> buffers;
-  for (const Program *program : *plan.programs()) {
-    if (program->safe() < 0)
-      continue;
-    const auto *form =
-        safeForm ? plan.programs()->Get(static_cast<uint32_t>(program->safe())) : program;
-    addBuffers(plan, *form->blocks(), buffers);
-  }
+  for (uint32_t i = 0; i < plan.programs()->size(); ++i)
+    if (plan.programs()->Get(i)->safe() >= 0)
+      if (const std::optional<uint32_t> program = programInForm(plan, i, form))
+        addBuffers(plan, *plan.programs()->Get(*program)->blocks(), buffers);
   return buffers;
+}
+
+/// Those that all of these forms touch.
+std::set<uint32_t> commonBuffers(const Plan &plan, const std::set<ProgramForm> &forms) {
+  std::optional<std::set<uint32_t>> common;
+  for (const ProgramForm form : forms) {
+    std::set<uint32_t> own = buffersOf(plan, form);
+    if (common)
+      std::erase_if(own, [&](uint32_t buffer) { return !common->contains(buffer); });
+    common = std::move(own);
+  }
+  return common.value_or(std::set<uint32_t>());
 }
 
 /// Whether what a rank has of a copy can be made of what it has of the variable.
@@ -54,34 +64,37 @@ bool isOfSamePart(const Plan &plan, const Variable &copy, const Variable &owner,
 } // namespace
 
 bool Session::hasSafeForm() const {
-  return trainPlan &&
-         std::ranges::all_of(parts, [](const Part &part) { return part.other.has_value(); });
+  return trainPlan && std::ranges::all_of(parts, [&](const Part &part) {
+           return file.plan().programs()->Get(part.own)->safe() >= 0;
+         });
 }
 
-void Session::swapForm(Part &part) {
-  if (part.other)
-    std::swap(static_cast<Form &>(part), *part.other);
-}
-
-void Session::useSafeForm(bool use) {
-  if (safeForm == use)
+void Session::useForm(ProgramForm next) {
+  if (running == next)
     return;
-  std::ranges::for_each(parts, swapForm);
+  if (step != formSince)
+    stepped.insert(running);
+  leftAt[running] = step;
+  running = next;
+  formSince = step;
+  for (Part &part : parts)
+    takeForm(part);
   for (EarlyPart &phase : early)
-    swapForm(phase.part);
+    takeForm(phase.part);
   if (eval)
-    swapForm(*eval);
-  std::ranges::for_each(measuredSets, swapForm);
-  safeForm = use;
-  if (std::exchange(formSince, step) != step)
-    refreshCopies(use);
+    takeForm(*eval);
+  for (Part &part : measuredSets)
+    takeForm(part);
+  const auto left = leftAt.find(running);
+  if ((left == leftAt.end() ? firstStep : left->second) != step)
+    refreshCopies();
 }
 
-/// Copies that both forms keep follow their variables in every step. Those of one alone have not
-/// seen the steps of the other, nor has what one alone derives.
-void Session::refreshCopies(bool ofSafeForm) {
+/// Copies that all forms keep follow their variables in every step. Those of one alone have not
+/// seen the steps of the others, nor has what one alone derives.
+void Session::refreshCopies() {
   const Plan &plan = file.plan();
-  const std::set<uint32_t> own = buffersOf(plan, ofSafeForm), others = buffersOf(plan, !ofSafeForm);
+  const std::set<uint32_t> own = buffersOf(plan, running), others = commonBuffers(plan, stepped);
   std::set<int32_t> owners;
   for (const Variable *variable : *plan.variables()) {
     const uint32_t buffer = plan.tensors()->Get(variable->tensor())->buffer();

@@ -222,10 +222,15 @@ void addHeader(Json &out, const runtime::PlanFile &file) {
       out["phases"].push_back({{"program", plan.programs()->Get(phase->program())->name()->str()},
                                {"last_step", phase->last_step()}});
   if (plan.optimizations())
-    for (const Optimization *one : *plan.optimizations())
+    for (const Optimization *one : *plan.optimizations()) {
       out["optimizations"].push_back({{"name", one->name()->str()},
                                       {"fast", one->fast()->str()},
                                       {"safe", one->safe()->str()}});
+      if (one->programs()) // which do without it
+        for (const uint32_t program : *one->programs())
+          out["optimizations"].back()["programs"].push_back(
+              plan.programs()->Get(program)->name()->str());
+    }
   out["cost"] = toJson(*plan.cost());
 }
 

@@ -139,8 +139,9 @@ std::string headerText(const runtime::PlanFile &file) {
            plan.programs()->Get(phase->program())->name()->string_view(), phase->last_step());
   if (plan.optimizations())
     for (const Optimization *one : *plan.optimizations())
-      line(out, "  optimization {}: {}, in the safe form {}", one->name()->string_view(),
-           one->fast()->string_view(), one->safe()->string_view());
+      line(out, "  optimization {}: {}, in the safe form {}{}", one->name()->string_view(),
+           one->fast()->string_view(), one->safe()->string_view(),
+           one->programs() && one->programs()->size() > 0 ? "; tried alone" : "");
   line(out, "  target       {} ({})", target.name()->string_view(),
        target.kind() == TargetKind::cpu ? "cpu with " + strings(*target.cpu_features())
                                         : target.sm_arch()->str());

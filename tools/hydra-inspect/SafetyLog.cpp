@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 namespace hydra::inspect {
 
@@ -49,11 +50,18 @@ void takeStanding(const Json &line, SafetyLog &log) {
     standing.items.push_back({item.at("name").get<std::string>(),
                               item.at("fast").get<std::string>(),
                               item.at("safe").get<std::string>()});
+  const auto without = line.value("without", std::string());
   const auto step = line.at("step").get<int64_t>();
   standing.status = line.at("status").get<std::string>();
   standing.detail = line.at("reason").get<std::string>();
   if (standing.detail.empty())
     standing.detail = fmt::format("for {} steps", step - line.value("enabled_at_step", step));
+  if (standing.status == "MONITORING" || standing.status == "ENABLED")
+    for (report::OptimizationItem &item : standing.items)
+      if (!without.empty() && item.name == without) {
+        item.status = "FAILED";
+        item.detail = line.at("without_reason").get<std::string>();
+      }
   if (log.changes.empty() || log.changes.back().status != standing.status)
     log.changes.push_back({step, standing.status, line.at("reason").get<std::string>()});
 }
@@ -92,13 +100,21 @@ void readPretests(const fs::path &path, SafetyLog &log) {
   if (!fs::exists(path, code))
     return;
   forEachLine(path, [&](const Json &line) {
-    std::string problem;
-    for (const Json &result : line.at("results"))
-      problem = result.at("error_message").get<std::string>();
+    std::string problem = line.value("error_message", std::string());
+    std::vector<SafetyLog::Alone> alone;
+    for (const Json &result : line.at("results")) {
+      const auto message = result.at("error_message").get<std::string>();
+      if (result.contains("without"))
+        alone.push_back({result.at("optimization").get<std::string>(),
+                         result.at("status").get<std::string>(), message,
+                         formOf(result.at("without"))});
+      else if (!line.contains("error_message")) // all were tried at once
+        problem = message;
+    }
     log.pretests.push_back(
         {line.at("timestamp").get<std::string>(), line.at("config_hash").get<std::string>(),
          line.at("gpu_name").get<std::string>(), problem, line.at("step").get<int64_t>(),
-         formOf(line.at("fast")), formOf(line.at("safe"))});
+         formOf(line.at("fast")), formOf(line.at("safe")), std::move(alone)});
   });
 }
 
@@ -141,7 +157,7 @@ std::string safetyText(const SafetyLog &log, bool markdown) {
     Table table(2);
     table.add({"pretest", "form", "step", "loss", "gradient norm", "ms", "memory", "result"});
     for (const SafetyLog::Pretest &one : log.pretests) {
-      const auto row = [&](const char *name, const SafetyLog::Form &form,
+      const auto row = [&](const std::string &name, const SafetyLog::Form &form,
                            const std::string &result) {
         table.add({one.time, name, std::to_string(one.step), fmt::format("{:.6f}", form.loss),
                    fmt::format("{:g}", form.gradientNorm), fmt::format("{:.3f}", form.milliseconds),
@@ -149,6 +165,9 @@ std::string safetyText(const SafetyLog &log, bool markdown) {
       };
       row("fast", one.fast, one.problem.empty() ? "passed" : "failed: " + one.problem);
       row("safe", one.safe, "");
+      for (const SafetyLog::Alone &alone : one.alone)
+        row("without " + alone.name, alone.without,
+            alone.message.empty() ? alone.status : alone.status + ": " + alone.message);
     }
     text += "\n" + textOf(table);
   }
@@ -183,14 +202,22 @@ std::string safetyLogJson(const SafetyLog &log) {
                         {"step_ms", form.milliseconds},
                         {"memory_bytes", form.bytes}};
   };
-  for (const SafetyLog::Pretest &one : log.pretests)
+  for (const SafetyLog::Pretest &one : log.pretests) {
+    ordered_json results = ordered_json::array();
+    for (const SafetyLog::Alone &alone : one.alone)
+      results.push_back({{"optimization", alone.name},
+                         {"status", alone.status},
+                         {"error_message", alone.message},
+                         {"without", formJson(alone.without)}});
     json["pretests"].push_back({{"timestamp", one.time},
                                 {"step", one.step},
                                 {"config_hash", one.configuration},
                                 {"gpu_name", one.device},
                                 {"error_message", one.problem},
                                 {"fast", formJson(one.fast)},
-                                {"safe", formJson(one.safe)}});
+                                {"safe", formJson(one.safe)},
+                                {"results", std::move(results)}});
+  }
   return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -30,10 +30,16 @@ struct SafetyLog {
            milliseconds = 0; ///< of these the first two may be no numbers
     uint64_t bytes = 0;
   };
+  /// The plan without one optimization, and what that shows of it.
+  struct Alone {
+    std::string name, status, message;
+    Form without;
+  };
   struct Pretest {
     std::string time, configuration, device, problem; ///< the last is empty if it passed
     int64_t step = 0;
     Form fast, safe;
+    std::vector<Alone> alone; ///< those that were tried so
   };
   std::vector<Pretest> pretests;
 };
@@ -49,7 +55,8 @@ std::string safetyText(const SafetyLog &log, bool markdown);
 /// "changes": [{"step", "status", "reason"}], "anomalies": [{"step", "optimization",
 /// "anomaly_type", "value", "threshold", "timestamp"}], "pretests": [{"timestamp", "step",
 /// "config_hash", "gpu_name", "error_message", "fast", "safe": {"loss", "grad_norm", "step_ms",
-/// "memory_bytes"}}]}.
+/// "memory_bytes"}, "results": [{"optimization", "status", "error_message", "without": as
+/// fast}]}]}, of which the results are those that were tried alone.
 std::string safetyLogJson(const SafetyLog &log);
 
 } // namespace hydra::inspect

@@ -39,6 +39,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -302,18 +303,21 @@ std::map<std::string, runtime::ScheduleChange> scheduleChanges(const RunOptions 
   return changes;
 }
 
-/// Whether what is computed without training is of the safe form: that of the checkpoint, as far as
-/// plan and device are those that it was made with.
-bool goesOnSafely(const RunOptions &options, const runtime::PlanFile &file,
-                  const runtime::Executor &executor, const runtime::Session &session,
-                  runtime::Channel *channel) {
-  const bool own =
-      options.safe ||
-      runtime::hasFallenBack(session.safety(), runtime::safetyConfiguration(file, executor));
+/// In which form is computed what is not training: that of the checkpoint, as far as plan and
+/// device are those that it was made with.
+runtime::ProgramForm formToGoOn(const RunOptions &options, const runtime::PlanFile &file,
+                                const runtime::Executor &executor, const runtime::Session &session,
+                                runtime::Channel *channel) {
+  const runtime::ProgramForm own =
+      options.safe ? runtime::ProgramForm::safe
+                   : runtime::formToRun(session.safety(),
+                                        runtime::safetyConfiguration(file, executor), file.plan());
   if (!channel) // on several ranks rank 0 decides
     return own;
-  const std::byte answer{own};
-  return channel->broadcast(std::span(&answer, 1)).front() == std::byte{1};
+  runtime::ProgramForm first = own;
+  const std::vector<std::byte> answer = channel->broadcast(std::as_bytes(std::span(&own, 1)));
+  std::memcpy(&first, answer.data(), std::min(answer.size(), sizeof(first)));
+  return first;
 }
 
 /// One line for each number of a step that goes on in another way than the checkpoint was made
@@ -465,8 +469,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
   // Else a guard decides.
-  if (!trains && session.hasSafeForm() && goesOnSafely(options, file, executor, session, channel))
-    session.useSafeForm(true);
+  if (!trains && session.hasSafeForm())
+    session.useForm(formToGoOn(options, file, executor, session, channel));
   const auto sayWhatRuns = [&] {
     if (directory)
       directory->write(file, {.options = &options,
@@ -487,7 +491,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const auto sample = [&](int64_t tokens) {
     RunOptions sampling = options;
     sampling.generate.tokens = tokens;
-    sampling.generate.safeForm = session.runsSafeForm();
+    sampling.generate.form = session.runningForm();
     return sampleTexts(sampling, file, executor, *tokenizer, seed);
   };
   int status = 0;
@@ -504,7 +508,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (status == 0 && options.exportTo && (leads || writers))
     runtime::exportWeights(*options.exportTo, file, executor, writers);
   RunOptions writing = options;
-  writing.generate.safeForm = session.runsSafeForm();
+  writing.generate.form = session.runningForm();
   if (status == 0 && !options.prompts.empty())
     generateText(writing, file, executor, *tokenizer, seed);
   if (status == 0 && shape)

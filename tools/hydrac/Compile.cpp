@@ -20,6 +20,8 @@
 #include "tools/hydrac/Reports.h"
 #include "tools/hydrac/SafeForm.h"
 
+#include "llvm/ADT/Hashing.h"
+
 #include <fmt/ranges.h>
 
 using namespace mlir;
@@ -106,6 +108,92 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
   return content;
 }
 
+/// Of a program behind all passes: equal where a pass has changed nothing.
+static llvm::hash_code contentOf(const Lowered &lowered) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  planOf(lowered.driver->module()).print(os);
+  return llvm::hash_value(text);
+}
+
+/// The forms without one optimization each, beside a plan and its safe form.
+class FormsWithout {
+public:
+  /// `outline`: of the plan with its safe form and the list of its optimizations.
+  FormsWithout(const HydracOptions &options, const Setting *setting, const Lowered &fast,
+               planfile::PlanT &outline)
+      : options(options), setting(setting), plain(contentOf(fast)), outline(outline) {}
+
+  /// Those that --pretests asks for, with their code unless a report alone is wanted. Among all
+  /// of them one that cannot be there is left out, which is said; one that is named fails.
+  LogicalResult make(const Optimizations &optimizations, bool withKernels) {
+    if (optimizations.size() == 1)
+      return success(); // without it the plan is its safe form
+    for (const auto &one : optimizations) {
+      const Asked asked = isAsked(options, *one);
+      if (asked == Asked::No)
+        continue;
+      try {
+        if (failed(make(*one, withKernels)))
+          return failure();
+      } catch (const support::Error &error) {
+        if (asked == Asked::ByName)
+          throw;
+        printProblem(fmt::format("--pretests: not without {}: {}", one->name, error.what()));
+      }
+    }
+    return success();
+  }
+
+  /// Adds them to a plan with code.
+  void addTo(planfile::PlanT &plan) {
+    for (auto &[name, content] : forms)
+      addFormWithout(plan, std::move(*content), name);
+  }
+
+private:
+  LogicalResult make(const planfile::OptimizationT &one, bool withKernels) {
+    FailureOr<Lowered> lowered = lower(options, {.setting = setting, .omitted = &one});
+    if (failed(lowered))
+      return failure();
+    // What kernels look like inside can follow from a flag alone.
+    if (isPass(one) && contentOf(*lowered) == plain)
+      return success();
+    planfile::PlanT joined = outline;
+    addFormWithout(joined, std::move(*lowered->outline), one.name);
+    checkMemory(joined);
+    if (withKernels) {
+      FailureOr<std::unique_ptr<planfile::PlanT>> content = withCode(options, *lowered);
+      if (failed(content))
+        return failure();
+      forms.emplace_back(one.name, std::move(*content));
+    }
+    outline = std::move(joined);
+    return success();
+  }
+
+  /// A form that is there to be compared does not decide whether a plan fits. Throws Error.
+  void checkMemory(const planfile::PlanT &joined) const {
+    const uint64_t needed = bytesOf(joined), there = options.memoryBudgetBytes();
+    if (needed > there && needed > bytesOf(outline) && !options.allowOversize)
+      support::fail("with it the plan needs {}, {} more than there are", report::bytesText(needed),
+                    report::bytesText(needed - there));
+  }
+
+  const HydracOptions &options;
+  const Setting *const setting;
+  const llvm::hash_code plain;
+  planfile::PlanT &outline;
+  std::vector<std::pair<std::string, std::unique_ptr<planfile::PlanT>>> forms;
+};
+
+static Optimizations copyOf(const Optimizations &optimizations) {
+  Optimizations copies;
+  for (const auto &one : optimizations)
+    copies.push_back(std::make_unique<planfile::OptimizationT>(*one));
+  return copies;
+}
+
 static LogicalResult compileWhole(const HydracOptions &options) {
   if (options.explain)
     return explain(options);
@@ -126,7 +214,9 @@ static LogicalResult compileWhole(const HydracOptions &options) {
     return success();
   }
   std::optional<Lowered> safe;
+  std::optional<FormsWithout> without;
   Optimizations optimizations;
+  const bool onlyReports = options.reports() && options.output.getNumOccurrences() == 0;
   if (options.hasSafeForm()) {
     FailureOr<Lowered> other =
         lower(options, {.setting = setting ? &*setting : nullptr, .safe = true});
@@ -134,11 +224,16 @@ static LogicalResult compileWhole(const HydracOptions &options) {
       return failure();
     safe.emplace(std::move(*other));
     optimizations = optimizationsOf(*lowered, *safe);
+    checkPretestNames(options, optimizations);
     addSafeForm(*outline, std::move(*safe->outline));
+    outline->optimizations = copyOf(optimizations);
+    without.emplace(options, setting ? &*setting : nullptr, *lowered, *outline);
+    if (failed(without->make(optimizations, /*withKernels=*/!onlyReports)))
+      return failure();
   }
   options.checkScalars(*outline);
   printReports(options, *outline);
-  if (options.reports() && options.output.getNumOccurrences() == 0)
+  if (onlyReports)
     return success();
   checkFits(options, compile, *outline);
   checkRanks(compile, *outline);
@@ -151,6 +246,7 @@ static LogicalResult compileWhole(const HydracOptions &options) {
       return failure();
     addSafeForm(**content, std::move(**other));
     (*content)->optimizations = std::move(optimizations);
+    without->addTo(**content);
   }
   const runtime::PlanFile plan =
       runtime::PlanFile::parse(runtime::encodePlan(**content), options.output.getValue());

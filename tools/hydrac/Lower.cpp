@@ -88,6 +88,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("safe", "bf16");
   else if (options.hasSafeForm())
     emit.options.emplace_back("safe", options.safe.empty() ? "default" : options.safe.getValue());
+  if (isGiven(options.pretests))
+    emit.options.emplace_back("pretests", options.pretests.getValue());
   std::vector<std::string> disabled;
   for (const auto &entry : compile.disabled)
     disabled.push_back(entry.first().str());
@@ -132,6 +134,11 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
   if (lowering.safe) {
     lowered.compile = safeOptions(options, driver.model(), std::move(lowered.compile));
     driver.dumpBelow("safe");
+  }
+  if (lowering.omitted) {
+    const CompileOptions safe = safeOptions(options, driver.model(), lowered.compile);
+    lowered.compile = withoutOptimization(std::move(lowered.compile), safe, *lowering.omitted);
+    driver.dumpBelow("without-" + lowering.omitted->name);
   }
   lowered.compile.gatherAhead = gatherAhead;
   std::vector<std::string> passes;

@@ -22,6 +22,8 @@ struct Lowering {
   const Setting *setting = nullptr; ///< what is chosen beside the flags; null: nothing
   std::string without = {};         ///< a pass that is left out; empty: none
   bool safe = false;                ///< as --safe says
+  /// What is as in the safe form, alone; null: nothing.
+  const planfile::OptimizationT *omitted = nullptr;
   Driver::Care care = Driver::Care::Full;
 };
 

@@ -467,6 +467,7 @@ void HydracOptions::check() const {
   for (const std::string &name : disabled)
     checkCanBeLeftOut("--disable-pass", name);
   checkSafe(*this);
+  checkPretests(*this);
   checkChoices(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size

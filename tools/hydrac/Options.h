@@ -191,6 +191,12 @@ struct HydracOptions {
           "choice of the model, say what differs less, or more; off: none (default: off, but of "
           "--precision=fp8 the same in bf16; without settings O=1,attention=naive,routing=masked,"
           "reduce=f32, and precision=fp32 where parameters allow it)")};
+  cl::opt<std::string> pretests{
+      "pretests", cl::value_desc("all|NAME,..."), cl::cat(category),
+      cl::desc(
+          "with a safe form: all programs once more without each of these optimizations alone, "
+          "which hydra-run compares as well, so that one that fails is named and given up alone; "
+          "names as hydra-inspect lists them (default: none)")};
   cl::list<std::string> scalars{
       "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"),
       cl::cat(category),

@@ -145,6 +145,62 @@ void checkSafe(const HydracOptions &options) {
   applySettings(options, trial);
 }
 
+/// What a flag decides, in which the two forms may differ.
+struct FlagItem {
+  StringLiteral name;
+  std::string (*text)(const CompileOptions &compile);
+  void (*take)(CompileOptions &fast, const CompileOptions &safe);
+  bool (*isUsed)(const planfile::PlanT &plan); ///< null: by every plan
+};
+
+static std::string onOff(bool on) { return on ? "on" : "off"; }
+
+static const FlagItem kFlagItems[] = {
+    {"attention",
+     [](const CompileOptions &c) -> std::string {
+       return c.attention == AttentionForm::Naive ? "naive" : "flash";
+     },
+     [](CompileOptions &fast, const CompileOptions &safe) { fast.attention = safe.attention; },
+     [](const planfile::PlanT &plan) { return anyStep(plan, isAttention); }},
+    {"precision", [](const CompileOptions &c) { return c.precision; },
+     [](CompileOptions &fast, const CompileOptions &safe) {
+       fast.precision = safe.precision;
+       fast.quantization = safe.quantization;
+       // Only sums of bf16 products can be rounded.
+       fast.reducedReduction &= precisionPolicy(safe.precision)->format == support::DType::BF16;
+     },
+     nullptr},
+    {"routing", [](const CompileOptions &c) { return routingName(c.binding.routing).str(); },
+     [](CompileOptions &fast, const CompileOptions &safe) {
+       fast.binding.routing = safe.binding.routing;
+     },
+     [](const planfile::PlanT &plan) {
+       return anyStep(plan, [](const auto &block) { return block.node.AsSwitch() != nullptr; });
+     }},
+    {"reduce",
+     [](const CompileOptions &c) -> std::string {
+       return c.wire == WireFormat::BF16 ? "bf16" : "f32";
+     },
+     [](CompileOptions &fast, const CompileOptions &safe) { fast.wire = safe.wire; }, nullptr},
+    {"bf16-reduced-precision-reduction",
+     [](const CompileOptions &c) { return onOff(c.reducedReduction); },
+     [](CompileOptions &fast, const CompileOptions &safe) {
+       fast.reducedReduction = safe.reducedReduction;
+     },
+     nullptr},
+    {"side-multiprocessors",
+     [](const CompileOptions &c) { return std::to_string(c.sideMultiprocessors); },
+     [](CompileOptions &fast, const CompileOptions &safe) {
+       fast.sideMultiprocessors = safe.sideMultiprocessors;
+     },
+     nullptr},
+    {"kernel-tiles", tilesText,
+     [](CompileOptions &fast, const CompileOptions &safe) {
+       fast.target.tiles = safe.target.tiles;
+     },
+     nullptr},
+};
+
 Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
   Optimizations all;
   const auto add = [&](StringRef name, StringRef here, StringRef there) {
@@ -156,21 +212,9 @@ Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
     all.back()->safe = there.str();
   };
   const CompileOptions &f = fast.compile, &s = safe.compile;
-  const auto attention = [](const CompileOptions &compile) {
-    return compile.attention == AttentionForm::Naive ? "naive" : "flash";
-  };
-  if (anyStep(*fast.outline, isAttention))
-    add("attention", attention(f), attention(s));
-  add("precision", f.precision, s.precision);
-  if (anyStep(*fast.outline, [](const auto &block) { return block.node.AsSwitch() != nullptr; }))
-    add("routing", routingName(f.binding.routing), routingName(s.binding.routing));
-  add("reduce", f.wire == WireFormat::BF16 ? "bf16" : "f32",
-      s.wire == WireFormat::BF16 ? "bf16" : "f32");
-  const auto onOff = [](bool on) { return on ? "on" : "off"; };
-  add("bf16-reduced-precision-reduction", onOff(f.reducedReduction), onOff(s.reducedReduction));
-  add("side-multiprocessors", std::to_string(f.sideMultiprocessors),
-      std::to_string(s.sideMultiprocessors));
-  add("kernel-tiles", tilesText(f), tilesText(s));
+  for (const FlagItem &item : kFlagItems)
+    if (!item.isUsed || item.isUsed(*fast.outline))
+      add(item.name, item.text(f), item.text(s));
   std::map<std::string, std::string> symbols;
   for (const auto &symbol : safe.outline->header->symbols)
     symbols[symbol->key] = symbol->value;
@@ -182,6 +226,62 @@ Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
     if (!is_contained(without, pass) && seen.insert(pass).second)
       add(pass, "on", "off");
   return all;
+}
+
+bool isPass(const planfile::OptimizationT &optimization) {
+  return any_of(pipelinePasses(),
+                [&](const PassEntry &pass) { return pass.name == optimization.name; });
+}
+
+CompileOptions withoutOptimization(CompileOptions fast, const CompileOptions &safe,
+                                   const planfile::OptimizationT &optimization) {
+  const auto *flag =
+      find_if(kFlagItems, [&](const FlagItem &item) { return item.name == optimization.name; });
+  if (flag != std::end(kFlagItems)) {
+    flag->take(fast, safe);
+  } else if (isPass(optimization)) {
+    fast.disabled.insert(optimization.name);
+    for (KernelTiles &tiles : fast.target.tiles)
+      tiles.required = false; // the pass may make the kernel
+  } else {                    // a choice or flag of the model; what is set last counts
+    fast.binding.settings.push_back(optimization.name + "=" + optimization.safe);
+  }
+  return fast;
+}
+
+static SmallVector<StringRef> pretestNames(const HydracOptions &options) {
+  SmallVector<StringRef> names;
+  StringRef(options.pretests.getValue()).split(names, ',');
+  return names;
+}
+
+void checkPretests(const HydracOptions &options) {
+  if (isGiven(options.pretests) && !options.hasSafeForm())
+    support::fail("--pretests needs a safe form, which the plan is compared with; expected --safe");
+  if (isGiven(options.pretests) && is_contained(pretestNames(options), ""))
+    support::fail("--pretests is '{}'; expected all, or names of optimizations, such as attention",
+                  options.pretests.getValue());
+}
+
+Asked isAsked(const HydracOptions &options, const planfile::OptimizationT &optimization) {
+  if (!isGiven(options.pretests))
+    return Asked::No;
+  if (options.pretests == "all")
+    return Asked::WithAll;
+  return is_contained(pretestNames(options), optimization.name) ? Asked::ByName : Asked::No;
+}
+
+void checkPretestNames(const HydracOptions &options, const Optimizations &optimizations) {
+  if (!isGiven(options.pretests) || options.pretests == "all")
+    return;
+  std::string known;
+  for (const auto &one : optimizations)
+    known += (known.empty() ? "" : ", ") + one->name;
+  for (StringRef name : pretestNames(options))
+    if (none_of(optimizations, [&](const auto &one) { return one->name == name; }))
+      support::fail("--pretests: '{}' is nothing that the plan does in another way than its safe "
+                    "form; that is {}",
+                    name.str(), known.empty() ? "nothing" : known);
 }
 
 } // namespace hydra

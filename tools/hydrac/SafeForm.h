@@ -28,4 +28,21 @@ using Optimizations = std::vector<std::unique_ptr<planfile::OptimizationT>>;
 /// What the plan does in another way than its safe form; both have outlines.
 Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe);
 
+/// Whether it is a pass, which is left out where it is off.
+bool isPass(const planfile::OptimizationT &optimization);
+
+/// The flags of the plan, but for one thing, which is as in the safe form.
+CompileOptions withoutOptimization(CompileOptions fast, const CompileOptions &safe,
+                                   const planfile::OptimizationT &optimization);
+
+/// Throws Error for flags that --pretests does not go with, before any work.
+void checkPretests(const HydracOptions &options);
+
+/// Whether --pretests asks for a form without it, by its name or because it asks for all.
+enum class Asked { No, WithAll, ByName };
+Asked isAsked(const HydracOptions &options, const planfile::OptimizationT &optimization);
+
+/// Throws Error for a name given to --pretests that is none of theirs.
+void checkPretestNames(const HydracOptions &options, const Optimizations &optimizations);
+
 } // namespace hydra

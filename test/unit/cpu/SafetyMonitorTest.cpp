@@ -61,6 +61,25 @@ TEST(SafetyMonitor, FailedPretestUsesTheSafeForm) {
   EXPECT_TRUE(script.step(kNan, kNan).empty());
 }
 
+TEST(SafetyMonitor, WhatIsGivenUpLeavesTheRestWatched) {
+  Script script({.window = 4});
+  script.monitor.giveUp(0, "attention", std::string(300, 'x'));
+  EXPECT_EQ(script.status(), SafetyStatus::monitoring);
+  EXPECT_FALSE(script.monitor.isSafe());
+  EXPECT_EQ(script.monitor.state().withoutReason.size(), 200u);
+  script.steady(2);
+  script.monitor.pretested(2, ""); // of a run that goes on
+  EXPECT_EQ(script.monitor.state().enabledAt, 0);
+  EXPECT_EQ(script.monitor.state().without, "attention");
+  std::string problem;
+  const std::optional<SafetyState> saved = safetyFrom(safetyJson(script.monitor.state()), problem);
+  ASSERT_TRUE(saved) << problem;
+  EXPECT_EQ(saved->without, "attention");
+  EXPECT_EQ(saved->withoutReason, script.monitor.state().withoutReason);
+  script.step(4.0, kNan);
+  EXPECT_EQ(script.status(), SafetyStatus::fallback);
+}
+
 TEST(SafetyMonitor, ThreeSpikesFallBack) {
   Script script;
   script.monitor.pretested(0, "");

@@ -38,6 +38,24 @@ void addPhase(PlanT &plan, uint32_t program, uint64_t lastStep) {
   plan.phases.push_back(std::move(phase));
 }
 
+/// The first program has a safe form, which is the same.
+void addSafeCopy(PlanT &plan) {
+  auto safe = std::make_unique<ProgramT>(*plan.programs[0]);
+  safe->name = "train.safe";
+  safe->role = ProgramRole::custom;
+  plan.programs[0]->safe = static_cast<int32_t>(plan.programs.size());
+  plan.programs.push_back(std::move(safe));
+}
+
+void addWithout(PlanT &plan, std::vector<uint32_t> programs) {
+  auto one = std::make_unique<OptimizationT>();
+  one->name = "attention";
+  one->fast = "flash";
+  one->safe = "naive";
+  one->programs = std::move(programs);
+  plan.optimizations.push_back(std::move(one));
+}
+
 std::vector<DamageCase> cases() {
   return {
       {"TargetKind", [](PlanT &p) { p.target->kind = TargetKind(9); },
@@ -342,6 +360,21 @@ std::vector<DamageCase> cases() {
       {"SafeForm", [](PlanT &p) { p.programs[0]->safe = 1; },
        "programs[0].safe: eval has another role than custom, or other inputs or outputs than "
        "train"},
+      {"WithoutOptimizationCount", [](PlanT &p) { addWithout(p, {1}); },
+       "optimizations[0].programs: 1 are given; expected as many as have a safe form, 0"},
+      {"WithoutOptimizationProgram",
+       [](PlanT &p) {
+         addSafeCopy(p);
+         addWithout(p, {9});
+       },
+       "optimizations[0].programs[0]: program index 9 is out of range (plan has 3 programs)"},
+      {"WithoutOptimizationForm",
+       [](PlanT &p) {
+         addSafeCopy(p);
+         addWithout(p, {1});
+       },
+       "optimizations[0].programs[0]: eval has another role than custom, or other inputs or "
+       "outputs than train"},
       {"AccumulationPrograms", [](PlanT &p) { p.accumulation = 4; },
        "accumulation: 4 needs the programs accumulate and apply"},
   };
