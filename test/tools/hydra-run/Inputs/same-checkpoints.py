@@ -1,10 +1,10 @@
-"""Usage: same-checkpoints.py DIR OTHER: fails unless two checkpoints have the same tensors, byte for byte, at the same
-step, with the same counts."""
+"""Usage: same-checkpoints.py [--tensors] DIR OTHER: fails unless two checkpoints have the same tensors, byte for byte, at the
+same step, with the same counts; with --tensors by their hashes, so that models may differ in a choice, which files name."""
 import json
 import sys
 
-one, other = sys.argv[1:]
-for name in ("model.safetensors", "optimizer.safetensors"):
+*flags, one, other = sys.argv[1:]
+for name in () if flags == ["--tensors"] else ("model.safetensors", "optimizer.safetensors"):
     with open(f"{one}/{name}", "rb") as x, open(f"{other}/{name}", "rb") as y:
         if x.read() != y.read():
             sys.exit(f"{name} differs between {one} and {other}")
