@@ -13,8 +13,8 @@ namespace hydra::plan {
 inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
 
 /// The step behind a launch, a matmul, computes what the launch would make for it. A truth value:
-/// whether others read that too, so that it is stored as well. Set by hydra-fuse-operands, which has
-/// seen to it that nothing is written over what either of the two reads.
+/// whether others read that too, so that it is stored as well. Set by hydra-fuse-operands, which
+/// has seen to it that nothing is written over what either of the two reads.
 inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
 
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
@@ -29,5 +29,13 @@ public:
   /// launch in front of it does, writes what else that writes, and is expected to be faster so.
   virtual bool canComputeOperand(LaunchOp launch, MatmulOp matmul, TargetAttr target) const = 0;
 };
+
+/// What was registered with the dialect; null where nothing was, which is reported.
+inline const KernelExpansionInterface *kernelExpansionOf(PlanModuleOp module) {
+  const auto *backends = module->getDialect()->getRegisteredInterface<KernelExpansionInterface>();
+  if (!backends)
+    module.emitError("has no backend that could expand kernels");
+  return backends;
+}
 
 } // namespace hydra::plan

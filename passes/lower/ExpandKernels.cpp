@@ -16,15 +16,9 @@ namespace {
 struct ExpandKernels : impl::ExpandKernelsBase<ExpandKernels> {
   void runOnOperation() override {
     const TargetAttr target = targetOf(getOperation());
-    auto *backends = getContext()
-                         .getLoadedDialect<plan::PlanDialect>()
-                         ->getRegisteredInterface<plan::KernelExpansionInterface>();
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
-      if (!backends) {
-        module.emitError("has no backend that could expand kernels");
-        return signalPassFailure();
-      }
-      if (failed(backends->expand(module, target)))
+      const auto *backends = plan::kernelExpansionOf(module);
+      if (!backends || failed(backends->expand(module, target)))
         return signalPassFailure();
     }
   }

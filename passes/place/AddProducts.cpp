@@ -3,6 +3,7 @@
 #include "dialects/plan/Plan.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
+#include "passes/place/BufferUsers.h"
 
 using namespace mlir;
 
@@ -15,19 +16,6 @@ namespace {
 
 /// A matmul of as few rows has kernels of its own that add to nothing.
 constexpr int64_t kFewRows = 16;
-
-/// Whatever uses bytes of a buffer, by whichever name.
-SmallVector<Operation *> usersOf(plan::BufferOp buffer) {
-  SmallVector<Operation *> users;
-  SmallVector<Value> names{buffer.getBuffer()};
-  while (!names.empty())
-    for (Operation *user : names.pop_back_val().getUsers())
-      if (auto view = dyn_cast<plan::ViewOp>(user))
-        names.push_back(view.getView());
-      else
-        users.push_back(user);
-  return users;
-}
 
 /// Whether a kernel does nothing but add two tensors of f32, of one shape.
 bool onlyAdds(plan::KernelOp kernel) {
@@ -99,7 +87,7 @@ private:
     plan::MatmulOp matmul;
     if (!buffer.isTransient())
       return matmul;
-    for (Operation *user : usersOf(buffer)) {
+    for (Operation *user : usersOf(buffer.getBuffer())) {
       if (user == launch)
         continue;
       if (matmul || !isa<plan::MatmulOp>(user))
@@ -121,7 +109,7 @@ private:
         plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
       return false;
     // In between it is neither made nor read.
-    return llvm::none_of(usersOf(buffer), [&](Operation *user) {
+    return llvm::none_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
       Operation *at = launch->getBlock()->findAncestorOpInBlock(*user);
       return at && at != launch && !at->isBeforeInBlock(matmul) && at->isBeforeInBlock(launch);
     });

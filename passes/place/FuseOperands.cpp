@@ -3,6 +3,7 @@
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Plan.h"
 #include "passes/Passes.h"
+#include "passes/place/BufferUsers.h"
 
 using namespace mlir;
 
@@ -21,21 +22,8 @@ plan::MatmulOp matmulBehind(plan::LaunchOp launch) {
   return dyn_cast_or_null<plan::MatmulOp>(next);
 }
 
-/// Whatever uses bytes of a buffer or view by this name, or one that is made of it.
-SetVector<Operation *> usersOf(Value name) {
-  SetVector<Operation *> users;
-  SmallVector<Value> names{name};
-  while (!names.empty())
-    for (Operation *user : names.pop_back_val().getUsers())
-      if (auto view = dyn_cast<plan::ViewOp>(user))
-        names.push_back(view.getView());
-      else
-        users.insert(user);
-  return users;
-}
-
-/// A launch and the matmul behind it that is to do its work. Blocks of that read while others
-/// write, so nothing may lie over what the two read.
+/// A launch and the matmul behind it that is to do its work. Some blocks of the matmul still read
+/// when another writes, so nothing may lie over what the two read.
 class Pair {
 public:
   Pair(plan::LaunchOp launch, plan::MatmulOp matmul) : launch(launch), matmul(matmul) {
@@ -121,14 +109,10 @@ private:
 struct FuseOperands : impl::FuseOperandsBase<FuseOperands> {
   void runOnOperation() override {
     const TargetAttr target = targetOf(getOperation());
-    auto *backends = getContext()
-                         .getLoadedDialect<plan::PlanDialect>()
-                         ->getRegisteredInterface<plan::KernelExpansionInterface>();
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
-      if (!backends) {
-        module.emitError("has no backend that could be asked");
+      const auto *backends = plan::kernelExpansionOf(module);
+      if (!backends)
         return signalPassFailure();
-      }
       for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
         // The last first: sums that lie over one another, layer by layer, come apart from the end.
         SmallVector<plan::LaunchOp> launches(program.getBody().getOps<plan::LaunchOp>());
