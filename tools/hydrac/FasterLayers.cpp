@@ -6,11 +6,11 @@
 #include "runtime/support/Error.h"
 #include "tools/hydrac/Lower.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -113,7 +113,7 @@ std::string chooseFasterLayers(HydracOptions &options) {
   for (const std::string &layer : trials.layers)
     if (const std::optional<double> step = trials.with({layer}); step && *step < trials.all)
       gains.push_back({*step, layer});
-  std::ranges::stable_sort(gains, {}, &Gain::step);
+  llvm::stable_sort(gains, [](const Gain &a, const Gain &b) { return a.step < b.step; });
   Patterns kept;
   double best = trials.all;
   for (const Gain &gain : gains) {

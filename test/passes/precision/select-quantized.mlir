@@ -16,6 +16,11 @@
 // CHECK-NOT: quantize
 // NAMED: hydra.linear %{{.*}}, %layers.1.up : tensor
 // NAMED: hydra.linear %{{.*}}, %head{{.*}} quantize = f8E4M3FN quantize_gradient = f8E4M3FN : tensor
+// MORE-LABEL: hydra.entry @run
+// MORE-NOT: quantize
+// MORE: hydra.linear %{{.*}}, %layers.1.up : tensor
+// MORE-NOT: quantize
+// MORE: hydra.linear %{{.*}}, %head{{.*}} : tensor
 // MORE-NOT: quantize
 // BAD: has no 8-bit format 'e3m4'; expected hybrid or e4m3
 hydra.model @m version 1 {
