@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes a text of Debian's English documentation (manuals, dictionaries) and of parts of the kernel's sources.
 
-Usage: corpus.py FOLDER [BYTES]    downloads packages into FOLDER and writes FOLDER/corpus.txt, of whole documents, at most
-BYTES of them; documents end with <|endoftext|>
+Usage: corpus.py FOLDER [BYTES [PACKAGE...]]    downloads packages (default: PACKAGES) into FOLDER and writes FOLDER/corpus.txt,
+of whole documents, at most BYTES of them; documents end with <|endoftext|>
 
 Tags of HTML are dropped, lines that three documents have already had (menus, licences) are too. The order of
 documents is that of a hash of their text, so that the held-out end is of all packages.
@@ -83,7 +83,7 @@ def main():
     folder, most = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None
     os.makedirs(folder, exist_ok=True)
     texts, lines = {}, Counter()
-    for package in PACKAGES:
+    for package in sys.argv[3:] or PACKAGES:
         root = os.path.join(folder, package)
         if not os.path.isdir(root):
             subprocess.run(["apt-get", "download", package], cwd=folder, check=True, stdout=subprocess.DEVNULL)
