@@ -251,7 +251,8 @@ def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "(`layer` `=` $layer^)? attr-dict";
 }
 
-def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {
+def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "names the results of an entry and the new values of parameters and state";
   let description = [{
     `hydra.return loss = %loss, grad @wq = %dw updates(@ema = %new)`. The first `output_names.size()`
@@ -288,8 +289,10 @@ def UseOp : Hydra_LeafOp<"use", [DeclareOpInterfaceMethods<OpAsmOpInterface,
   let results = (outs Hydra_Value:$value);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The parameter or state meant, or null.
-    ::mlir::Operation *lookup();
+    /// The parameter or state meant, or null; `symbols` finds many in one model faster.
+    ::mlir::Operation *lookup(::mlir::SymbolTableCollection *symbols = nullptr);
+    /// As `boundType`, with what finds many in one model faster.
+    ::llvm::FailureOr<::mlir::RankedTensorType> boundType(::mlir::SymbolTableCollection *symbols);
   }];
 }
 

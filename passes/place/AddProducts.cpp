@@ -39,16 +39,17 @@ struct AddProducts : impl::AddProductsBase<AddProducts> {
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
       SetVector<Operation *> unused;
+      SymbolTable symbols(module);
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
         for (auto launch : llvm::make_early_inc_range(program.getBody().getOps<plan::LaunchOp>())) {
-          auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+          auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr());
           if (!onlyAdds(kernel) || !fold(launch))
             continue;
           unused.insert(kernel);
           ++added;
         }
       module.walk([&](plan::LaunchOp launch) {
-        unused.remove(module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()));
+        unused.remove(symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr()));
       });
       for (Operation *kernel : unused)
         kernel->erase();
