@@ -475,8 +475,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 private:
   LogicalResult differentiate(ModelOp model, EntryOp entry) {
     if (entry.getStage())
-      return entry.emitOpError() << "@" << entry.getSymName() << " is a " << *entry.getStage()
-                                 << " program already";
+      return entry.emitOpError() << "@" << entry.getSymName() << " is a "
+                                 << stringifyProgramStage(*entry.getStage()) << " program already";
     Block &body = entry.getBody().front();
     ReturnOp end = entry.getReturn();
     Value loss = end.getOutput("loss");
@@ -524,7 +524,7 @@ private:
     end.setOutputNamesAttr(b.getArrayAttr(names));
     if (!parameters.empty())
       end.setGradientsAttr(b.getArrayAttr(parameters));
-    entry.setStage("grad");
+    entry.setStage(ProgramStage::grad);
     eraseDead(body);
     return success();
   }

@@ -95,7 +95,7 @@ private:
   }
 
   LogicalResult checkEntry(EntryOp entry) {
-    if (!entry.getStage() || *entry.getStage() != "grad")
+    if (entry.getStage() != ProgramStage::grad)
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " is not differentiated; run hydra-differentiate first";
     if (trainedParams().empty())
@@ -433,7 +433,7 @@ private:
     auto gradientOf = [&](ParamOp param) { return ofRank(b, param, finalGradient(end, param)); };
     if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
       return failure();
-    entry.setStage("train");
+    entry.setStage(ProgramStage::train);
     outputs.returnFrom(end);
     return success();
   }
@@ -488,7 +488,7 @@ private:
     stepSums.insert(*sum);
     outputs.returnFrom(end);
     entry.setSymName(nameIn(entry, "accumulate"));
-    entry.setStage("accumulate");
+    entry.setStage(ProgramStage::accumulate);
     return success();
   }
 
@@ -534,7 +534,7 @@ private:
     IRMapping mapping;
     auto counter = cast<EntryOp>(b.clone(*entry, mapping));
     counter.setSymName(nameIn(entry, "count"));
-    counter.setStage("count");
+    counter.setStage(ProgramStage::count);
     OpBuilder inside(counter.getReturn());
     Outputs sums;
     for (auto [labels, count] : llvm::zip(llvm::make_first_range(losses), counts)) {
@@ -571,9 +571,10 @@ private:
     OpBuilder b(&getContext());
     b.setInsertionPointAfter(first);
     auto none = b.getArrayAttr({});
-    auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none,
-                                 none, none, b.getStringAttr("apply"), ProgramRoleAttr(),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+    auto entry =
+        EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none, none, none,
+                        ProgramStageAttr::get(b.getContext(), ProgramStage::apply),
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);

@@ -605,9 +605,10 @@ private:
     auto b = OpBuilder::atBlockEnd(&model.getBody().front());
     auto none = b.getArrayAttr({});
     const Location loc = madeBy(kPass, history.getLoc());
-    auto entry = EntryOp::create(b, loc, b.getStringAttr(name), none, none, none, none, none,
-                                 b.getStringAttr("derive"), ProgramRoleAttr(),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+    auto entry =
+        EntryOp::create(b, loc, b.getStringAttr(name), none, none, none, none, none,
+                        ProgramStageAttr::get(b.getContext(), ProgramStage::derive),
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, loc, ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);
