@@ -505,14 +505,18 @@ void Session::count(double loss, uint64_t tokens) {
 }
 
 void Session::noteRefusal(double loss) {
+  ++counted.skipped;
   const double limit = scalars.value(kLossLimit, step - 1).value_or(0);
+  if (std::isfinite(loss) && std::isfinite(norm.value_or(0)) && limit > 0) {
+    // A batch that is left out: the step itself is as good as any.
+    refused = fmt::format("the loss {:.6g} is above its limit {:.6g}", loss, limit);
+    counted.skippedInARow = 0;
+    return;
+  }
   if (norm && !std::isfinite(*norm))
     refused = fmt::format("the gradient norm is {}", *norm);
-  else if (!std::isfinite(loss) || limit <= 0)
-    refused = fmt::format("the loss is {}", loss);
   else
-    refused = fmt::format("the loss {:.6g} is above its limit {:.6g}", loss, limit);
-  ++counted.skipped;
+    refused = fmt::format("the loss is {}", loss);
   if (++counted.skippedInARow < options.maxBadSteps)
     return;
   sound = true; // nothing has changed since the last update
