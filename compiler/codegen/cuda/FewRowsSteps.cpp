@@ -1,7 +1,7 @@
 // Which matmuls have so few rows that they are a sweep over weights, how that is cut into blocks,
 // and which of them compute their rows.
 #include "compiler/codegen/cuda/ExpandSteps.h"
-#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
