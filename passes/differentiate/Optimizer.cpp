@@ -6,11 +6,10 @@
 #include "passes/Passes.h"
 #include "passes/differentiate/GradientNorms.h"
 #include "passes/differentiate/LossScaling.h"
+#include "passes/differentiate/UpdateGuard.h"
 #include "passes/differentiate/WeightAverage.h"
 
 #include "llvm/ADT/SetVector.h"
-
-#include <limits>
 
 using namespace mlir;
 
@@ -191,39 +190,6 @@ private:
     return param.getUnit() ? filledUp(gradient) : gradient;
   }
 
-  /// Whether a number is finite: neither infinite nor no number.
-  static Value isFinite(OpBuilder &b, Location loc, Value x) {
-    Value size = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
-    constexpr double most = std::numeric_limits<float>::max();
-    return CompareOp::create(b, loc, size, build::constant(b, loc, x.getType(), most),
-                             b.getStringAttr("le"));
-  }
-
-  /// A number, or infinity where the loss is above the limit and that is positive.
-  static Value withinLimit(OpBuilder &b, Location loc, Value loss, Value limit, Value number) {
-    auto above = [&](Value x, Value y) -> Value {
-      return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
-    };
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    Value none = build::constant(b, loc, limit.getType(), 0.0);
-    Value refused = build::constant(b, loc, number.getType(), infinity);
-    Value limited = SelectOp::create(b, loc, above(loss, limit), refused, number);
-    return SelectOp::create(b, loc, above(limit, none), limited, number);
-  }
-
-  /// A number where the other one is finite, else infinity. On several ranks it asks for the whole
-  /// of the other one alone, which they have: of the loss.
-  static Value whereFinite(OpBuilder &b, Location loc, Value other, Value number) {
-    auto constant = [&](double value) { return build::constant(b, loc, other.getType(), value); };
-    constexpr double most = std::numeric_limits<float>::max();
-    Value infinity =
-        build::constant(b, loc, number.getType(), std::numeric_limits<double>::infinity());
-    Value below = CompareOp::create(b, loc, other, constant(most), b.getStringAttr("le"));
-    Value above = CompareOp::create(b, loc, other, constant(-most), b.getStringAttr("ge"));
-    return SelectOp::create(b, loc, below, SelectOp::create(b, loc, above, number, infinity),
-                            infinity);
-  }
-
   /// What all updates of a step share.
   struct Step {
     Value rate;        ///< the learning rate
@@ -302,17 +268,6 @@ private:
     if (!step.count)
       step.count = UseOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), kUpdateCount);
     return step.count;
-  }
-
-  /// The new value where the update is applied, else the old one. `change` makes of what an update
-  /// computes, and of the old value, the new one. What is computed in another shape, such as
-  /// blocks, is changed and guarded there, so that it is one pass over memory.
-  static Value guardedAsMade(OpBuilder &b, Location loc, Value ok, Value fresh, Value old,
-                             llvm::function_ref<Value(Value, Value)> change) {
-    Value made = build::behindReshapes(fresh);
-    Value before = build::reshape(b, loc, old, build::shapeOf(made));
-    Value kept = GuardOp::create(b, loc, ok, change(made, before), before);
-    return build::reshape(b, loc, kept, build::shapeOf(fresh));
   }
 
   /// The update of a parameter, of what its optimizer keeps for it, and of its average.
