@@ -362,7 +362,7 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
 def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>,
                                DeclareOpInterfaceMethods<PrecisionOpInterface,
-                                                         ["precisionClass", "takesRounded", "yieldF32"]>]> {
+                                                         ["precisionClass", "takesRounded", "yieldIn"]>]> {
   let summary = "runs an entry once for every chunk of sequences";
   let description = [{
     ```mlir
