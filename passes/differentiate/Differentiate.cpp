@@ -1,5 +1,6 @@
 // hydra-differentiate: adds the backward pass to programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/OutputNames.h"
 #include "passes/Passes.h"
 #include "passes/bind/ValueTags.h"
 #include "passes/differentiate/LossScaling.h"
@@ -479,7 +480,7 @@ private:
                                  << stringifyProgramStage(*entry.getStage()) << " program already";
     Block &body = entry.getBody().front();
     ReturnOp end = entry.getReturn();
-    Value loss = end.getOutput("loss");
+    Value loss = end.getOutput(kLossOutput);
     auto params = model.getBody().getOps<ParamOp>();
     if (!params.empty() && llvm::none_of(params, isTrained))
       return entry.emitOpError()

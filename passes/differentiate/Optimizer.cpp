@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/LossLimit.h"
 #include "dialects/hydra/NormSpike.h"
+#include "dialects/hydra/OutputNames.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/GradientNorms.h"
@@ -104,6 +105,10 @@ private:
           (normSpike && name == kNormSpike) || (holds && name == "hold") ||
           (batchFilter && name == kLossLimit))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
+    for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
+      if (name == kGradNormOutput || name == kAppliedOutput)
+        return entry.getReturn().emitOpError()
+               << "has an output '" << name << "', which the optimizer adds";
     return success();
   }
 
@@ -251,7 +256,7 @@ private:
         Value bound = entry.addArgument(kNormSpike, scalar, loc, b.getF64FloatAttr(0.0));
         step.rate = slowed(b, clipped, rate, norm, bound);
       }
-      give("grad_norm", norm);
+      give(kGradNormOutput, norm);
       guardBy(whereFinite(b, clipped, loss, norm));
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
@@ -259,7 +264,7 @@ private:
       b.setInsertionPointAfterValue(loss);
       guardBy(loss);
     }
-    give("applied", applied);
+    give(kAppliedOutput, applied);
     return step;
   }
 
@@ -386,7 +391,7 @@ private:
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
     auto gradientOf = [&](ParamOp param) { return ofRank(b, param, finalGradient(end, param)); };
-    if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
+    if (failed(update(b, entry, outputs, end.getOutput(kLossOutput), gradientOf)))
       return failure();
     entry.setStage(ProgramStage::train);
     outputs.returnFrom(end);
@@ -434,7 +439,7 @@ private:
     FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
     if (failed(sum))
       return failure();
-    Value loss = end.getOutput("loss"), before = read(b, *sum);
+    Value loss = end.getOutput(kLossOutput), before = read(b, *sum);
     // A limit is compared with the mean, in the order of micro-batches on one rank. Else the guard
     // asks only whether all losses were finite, and ranks that have the whole of each exchange
     // nothing more.

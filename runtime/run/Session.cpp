@@ -7,6 +7,7 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/LossLimit.h"
+#include "runtime/support/OutputNames.h"
 #include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,10 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::kAppliedOutput;
+using hydra::support::kGradNormOutput;
 using hydra::support::kLossLimit;
+using hydra::support::kLossOutput;
 using hydra::support::shown;
 using hydra::support::shownPath;
 
@@ -230,12 +234,12 @@ Session::Form Session::formOf(uint32_t index) const {
   const Program &program = *plan.programs()->Get(index);
   Form form{.program = index};
   for (const Output *output : *program.outputs()) {
-    if (output->name()->string_view() == "grad_norm")
+    const std::string_view name = output->name()->string_view();
+    if (trainPlan && name == kGradNormOutput)
       form.gradientNorm = output->tensor();
-    if (output->name()->string_view() == "applied")
+    if (trainPlan && name == kAppliedOutput)
       form.applied = output->tensor();
-    if (output->name()->string_view() == "loss" &&
-        plan.tensors()->Get(output->tensor())->shape()->size() == 0)
+    if (name == kLossOutput && plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       form.loss = output->tensor();
   }
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
