@@ -191,7 +191,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
                        TypeArrayAttr:$arg_dtypes, ArrayAttr:$arg_defaults, StrArrayAttr:$dims,
-                       OptionalAttr<StrAttr>:$stage,
+                       OptionalAttr<Hydra_ProgramStage>:$stage,
                        OptionalAttr<Hydra_ProgramRole>:$role,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
                        OptionalAttr<Hydra_WalkAttr>:$walk,
@@ -362,7 +362,7 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
 def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>,
                                DeclareOpInterfaceMethods<PrecisionOpInterface,
-                                                         ["precisionClass", "takesRounded", "yieldF32"]>]> {
+                                                         ["precisionClass", "takesRounded", "yieldIn"]>]> {
   let summary = "runs an entry once for every chunk of sequences";
   let description = [{
     ```mlir

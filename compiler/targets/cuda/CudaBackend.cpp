@@ -129,6 +129,7 @@ struct CudaBackend : TargetBackend {
             .fusedLoops = true,
             .computedOperands = true,
             .batchedLaunches = true,
+            .fewRows = cuda::kFewRows,
             .streams = true,
             .tiles = true};
   }
