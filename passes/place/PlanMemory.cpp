@@ -343,17 +343,16 @@ private:
       const int64_t size = items[i].size;
       int64_t end = 0, chosen = -1, smallest = INT64_MAX;
       for (const Placed &other : few ? near : placed) {
-        // Without a branch on what is as good as random: most of hydrac's time was its
-        // mispredictions.
-        const int64_t counts = -static_cast<int64_t>(few || conflict.test(other.item)); // 0 or ~0
-        const int64_t gap = (other.begin | ~counts) - end; // negative if it does not count
+        if (!few && !conflict.test(other.item))
+          continue;
+        const int64_t gap = other.begin - end;
         if (gap >= size && gap < smallest) {
           smallest = gap;
           chosen = end;
           if (fit == Fit::First)
             break;
         }
-        end = std::max(end, other.end & counts);
+        end = std::max(end, other.end);
       }
       const int64_t begin = chosen < 0 ? end : chosen;
       offsets[i] = begin;
