@@ -151,4 +151,9 @@ void expandRoute(StepLauncher &launcher, plan::RouteOp op);
 void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op);
 void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);
 
+/// Matmuls of rows that the device counts (templates/matmul_hopper.cuh), of which kCountedAttr
+/// tells: whether there is one, and its launch. `count`: an i32, how many rows there are.
+bool canCountRows(plan::MatmulOp op, TargetAttr target);
+void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, mlir::Value count);
+
 } // namespace hydra::cuda
