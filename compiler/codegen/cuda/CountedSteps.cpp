@@ -1,8 +1,11 @@
-// Of a switch the last case, that of all rows, says what its steps are.
-#include "compiler/codegen/cuda/CountedSteps.h"
+// Work on a number of rows that only the device knows, without a choice between cases: of a switch
+// the last case, that of all rows, says what its steps are.
+#include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/RowPartition.h"
 #include "dialects/plan/KernelExpansion.h"
+
+#include "llvm/ADT/MapVector.h"
 
 #include <numeric>
 
@@ -32,9 +35,14 @@ bool canStop(plan::LaunchOp launch, int64_t rows) {
   return true;
 }
 
-bool canCount(plan::StepInterface step, TargetAttr target) {
+ArrayRef<int64_t> countedOf(Operation *step) {
   auto mark = step->getAttrOfType<DenseI64ArrayAttr>(plan::kCountedAttr);
-  if (!mark)
+  return mark ? mark.asArrayRef() : ArrayRef<int64_t>();
+}
+
+bool canCount(plan::StepInterface step, TargetAttr target) {
+  const ArrayRef<int64_t> mark = countedOf(step);
+  if (mark.empty())
     return false;
   if (auto launch = dyn_cast<plan::LaunchOp>(step.getOperation()))
     return canStop(launch, mark[0]);
@@ -45,37 +53,49 @@ bool canCount(plan::StepInterface step, TargetAttr target) {
 /// On average over all numbers of rows: half of the work on all of them.
 int64_t meanOf(int64_t work) { return work / 2; }
 
-} // namespace
+class CountedSteps {
+public:
+  explicit CountedSteps(StepLauncher &launcher) : launcher(launcher) {}
 
-bool CountedSteps::expand(plan::SwitchOp choice) {
+  /// Whether every step that a switch has for all rows can read their number by itself.
+  bool canTakePlaceOf(plan::SwitchOp choice) const;
+  /// Puts these steps there.
+  void takePlaceOf(plan::SwitchOp choice);
+
+private:
+  void expandLaunch(plan::LaunchOp launch, Value count, int64_t rows);
+  /// The kernel that reads a number, which stands for `each` times so many of its rows.
+  plan::KernelOp counted(plan::KernelOp kernel, int64_t each);
+
+  StepLauncher &launcher;
+  DenseMap<std::pair<Operation *, int64_t>, plan::KernelOp> kernels;
+};
+
+bool CountedSteps::canTakePlaceOf(plan::SwitchOp choice) const {
   // In the order of a program that hydra-assign-streams has not given streams yet.
-  if (choice.getStream() != 0 || !choice.getWaits().empty() || choice.getSignals() >= 0)
+  if (choice.getStream() != 0 || !choice.getWaits().empty() || choice.getSignals() >= 0 ||
+      choice.getCases().empty())
     return false;
-  Block &whole = choice.getCases().back().front();
-  SmallVector<plan::StepInterface> steps;
-  for (Operation &op : whole) {
-    if (isa<plan::BufferOp, plan::ViewOp>(op))
-      continue;
+  return llvm::all_of(choice.getCases().back().front(), [&](Operation &op) {
     auto step = dyn_cast<plan::StepInterface>(op);
-    if (!step || !canCount(step, launcher.target))
-      return false;
-    steps.push_back(step);
-  }
-  for (Operation &op : llvm::make_early_inc_range(whole))
-    op.moveBefore(choice);
+    return step ? canCount(step, launcher.target) : isa<plan::BufferOp, plan::ViewOp>(op);
+  });
+}
+
+void CountedSteps::takePlaceOf(plan::SwitchOp choice) {
   Value count = choice.getSelector();
-  for (plan::StepInterface step : steps) {
-    if (auto launch = dyn_cast<plan::LaunchOp>(step.getOperation())) {
-      expandLaunch(launch, count, launch->getAttrOfType<DenseI64ArrayAttr>(plan::kCountedAttr)[0]);
-      continue;
+  for (Operation &op : llvm::make_early_inc_range(choice.getCases().back().front())) {
+    op.moveBefore(choice);
+    if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
+      expandLaunch(launch, count, countedOf(launch)[0]);
+    } else if (auto matmul = dyn_cast<plan::MatmulOp>(op)) {
+      launcher.begin(cast<plan::StepInterface>(op));
+      launcher.setWork(meanOf(launcher.flops()), meanOf(launcher.bytes()));
+      expandCountedMatmul(launcher, matmul, count);
+      launcher.finish();
     }
-    launcher.begin(step);
-    launcher.setWork(meanOf(launcher.flops()), meanOf(launcher.bytes()));
-    expandCountedMatmul(launcher, cast<plan::MatmulOp>(step.getOperation()), count);
-    launcher.finish();
   }
   choice.erase();
-  return true;
 }
 
 void CountedSteps::expandLaunch(plan::LaunchOp launch, Value count, int64_t rows) {
@@ -110,6 +130,24 @@ plan::KernelOp CountedSteps::counted(plan::KernelOp kernel, int64_t each) {
   known.setLayoutsAttr(b.getArrayAttr(layouts));
   known.setCounted(each);
   return known;
+}
+
+} // namespace
+
+void expandCountedSwitches(StepLauncher &launcher, plan::PlanModuleOp module) {
+  // Those of one number together: in rows behind the last one that there is, which a case of a
+  // switch works on up to its granule, the others would leave whatever was there.
+  llvm::MapVector<std::pair<Operation *, int64_t>, SmallVector<plan::SwitchOp>> ofNumber;
+  module.walk([&](plan::SwitchOp choice) {
+    const plan::Place number = plan::placeOf(choice.getSelector());
+    ofNumber[{number.buffer, number.bytes}].push_back(choice);
+  });
+  CountedSteps counted(launcher);
+  for (auto &[number, choices] : ofNumber)
+    if (llvm::all_of(choices,
+                     [&](plan::SwitchOp choice) { return counted.canTakePlaceOf(choice); }))
+      for (plan::SwitchOp choice : choices)
+        counted.takePlaceOf(choice);
 }
 
 } // namespace hydra::cuda

@@ -1,7 +1,6 @@
 // Picks what expands a step, and clears away what nothing uses any more.
 #include "compiler/codegen/cuda/ExpandSteps.h"
 
-#include "compiler/codegen/cuda/CountedSteps.h"
 #include "compiler/codegen/cuda/LaneKernels.h"
 #include "compiler/codegen/cuda/LoopKernels.h"
 #include "compiler/codegen/cuda/LoopSteps.h"
@@ -38,7 +37,7 @@ public:
     for (plan::LoopOp loop : loops)
       if (failed(expandLoop(loop)))
         return failure();
-    expandSwitches();
+    expandCountedSwitches(launcher, module);
     eraseUnusedKernels();
     SmallVector<plan::StepInterface> steps;
     module.walk([&](plan::StepInterface step) { steps.push_back(step); });
@@ -56,14 +55,6 @@ public:
   }
 
 private:
-  void expandSwitches() {
-    SmallVector<plan::SwitchOp> choices;
-    module.walk([&](plan::SwitchOp choice) { choices.push_back(choice); });
-    CountedSteps counted(launcher);
-    for (plan::SwitchOp choice : choices)
-      counted.expand(choice);
-  }
-
   /// Generated kernels take theirs when their code is made.
   void useRowTiles() {
     if (llvm::any_of(module.getBody().getOps<plan::KernelOp>(),

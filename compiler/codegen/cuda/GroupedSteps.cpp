@@ -139,12 +139,12 @@ struct CountedMatmul {
         (out != in && !out.isF32()) || !isMapped(op.getA()) || !isMapped(op.getB()) ||
         !isMapped(op.getC()))
       return std::nullopt;
-    constexpr unsigned a = 0, b = 1, c = 2;
-    const ArrayRef<int64_t> counted = mark.asArrayRef().drop_front();
     const bool sums = op.getTransposeA();
-    const SmallVector<int64_t> wanted =
-        sums ? SmallVector<int64_t>{a, b} : SmallVector<int64_t>{a, c};
-    if (counted != ArrayRef<int64_t>(wanted) || (sums && op.getTransposeB()))
+    const SmallVector<int64_t, 2> withRows{0, sums ? 1 : 2}; // a and b, or a and c
+    const ArrayRef<int64_t> counted = mark.asArrayRef().drop_front();
+    if (counted != ArrayRef<int64_t>(withRows) || (sums && op.getTransposeB()) ||
+        llvm::any_of(counted,
+                     [&](int64_t i) { return typeOf(op->getOperand(i)).getDimSize(0) != mark[0]; }))
       return std::nullopt;
     return CountedMatmul{sums, mark[0], typeOf(op.getC()).getDimSize(1),
                          typeOf(op.getA()).getDimSize(1)};

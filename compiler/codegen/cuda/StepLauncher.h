@@ -156,4 +156,10 @@ void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);
 bool canCountRows(plan::MatmulOp op, TargetAttr target);
 void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, mlir::Value count);
 
+/// A switch over a number of rows costs a graph the time to set a node and to start its case, and
+/// works on whole granules. Where every step of all switches over a number can read it by itself,
+/// these steps take their places: generated kernels whose blocks behind the last row end at once,
+/// and matmuls by warpgroups. They count for half of the work on all rows.
+void expandCountedSwitches(StepLauncher &launcher, plan::PlanModuleOp module);
+
 } // namespace hydra::cuda
