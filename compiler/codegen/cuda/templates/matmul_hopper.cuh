@@ -8,7 +8,7 @@
 // do not suffice for all blocks are split along k: the last part to be done adds all of them, in their order.
 // Either operand may have k along its rows or along its columns. What lies outside of a matrix is zero, and is not
 // stored: the engine sees to it, so every size will do whose rows are of 16-byte pieces. Every sum has one order,
-// whichever block does it.
+// whichever block does it; of rows that the device counts, one for each number of rows.
 //
 // The engine knows a matrix by a map of 128 bytes (tensormap), which a block writes for itself, into memory that
 // nobody else uses: of a group of rows that only the device knows, too, and no address has to be known before.
