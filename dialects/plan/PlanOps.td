@@ -181,6 +181,7 @@ def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock
     $sym_name `rows` $rows `grain` $grain (`combines` $combines^)? (`instances` $instances^)?
     (`counted` $counted^)? (`launch` $launch^)? (`source` $source^)? $layouts $body attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def OuterOp : Plan_Op<"outer", [Pure, HasParent<"KernelOp">]> {

@@ -76,7 +76,8 @@ bool CountedSteps::canTakePlaceOf(plan::SwitchOp choice) const {
   if (choice.getStream() != 0 || !choice.getWaits().empty() || choice.getSignals() >= 0 ||
       choice.getCases().empty())
     return false;
-  return llvm::all_of(choice.getCases().back().front(), [&](Operation &op) {
+  Block &whole = choice.getCases().back().front();
+  return !whole.getOps<plan::StepInterface>().empty() && llvm::all_of(whole, [&](Operation &op) {
     auto step = dyn_cast<plan::StepInterface>(op);
     return step ? canCount(step, launcher.target) : isa<plan::BufferOp, plan::ViewOp>(op);
   });
