@@ -28,7 +28,7 @@ for model in cs336 llama gpt2; do
   done
 done
 # A few rows, which matmuls compute for themselves: one, that warps share; as many as do not divide them up; more than a
-# block has warps; and rows that are longer than the block's turns.
+# block has warps; and rows that are longer than the block's turns. Rows that the device counts.
 while read -r name flags; do
   flags="$flags --batch=1 --mode=forward --precision=bf16"
   compile $flags --target=h200 -o "$out/test/$name-bf16.fb"
@@ -38,6 +38,9 @@ done << 'FEW'
 few-one models/llama.mlir --preset=tiny --seq=1
 few-three models/llama.mlir --preset=tiny --seq=3
 few-many models/llama.mlir --preset=tiny --seq=16
+counted-short test/gpu/Inputs/counted.mlir --preset=short --seq=333
+counted-warp test/gpu/Inputs/counted.mlir --preset=warp --seq=333
+counted-block test/gpu/Inputs/counted.mlir --preset=block --seq=333
 few-long models/llama.mlir --preset=tiny --set D=1024,H=8,Hk=2,F=2000 --seq=3
 few-gelu models/gpt2.mlir --preset=tiny --seq=3
 FEW
