@@ -112,8 +112,7 @@ plan::KernelOp PlanWriter::kernel(FusedOp group, ArrayRef<Type> layouts,
   kernel = plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
                                   b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
                                   b.getI64IntegerAttr(partition.grain), IntegerAttr(),
-                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr(),
-                                  IntegerAttr());
+                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr(), IntegerAttr());
   OpBuilder inner(b.getContext());
   inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
   IRMapping mapping;

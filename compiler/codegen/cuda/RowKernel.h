@@ -2,8 +2,9 @@
 //
 //   void symbol(ptr input…, ptr result…, ptr partial sums…, ptr count)
 //
-// (the last where a number of rows on the device says which rows there are) with arguments in the order of a plan's launches, or a table of several such lists. The graph of
-// numbers is evaluated by every thread for the elements it owns; three shapes:
+// (the last where a number of rows on the device says which rows there are) with arguments in the
+// order of a plan's launches, or a table of several such lists. The graph of numbers is evaluated
+// by every thread for the elements it owns; three shapes:
 //
 //   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
 //   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
@@ -12,8 +13,8 @@
 //          are read again for each reduction.
 //
 // A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
-// sums in f32. All trees depend on the shape alone. A kernel that is counted has the blocks of all rows
-// that there can be; those behind the last one end at once.
+// sums in f32. All trees depend on the shape alone. A kernel that is counted has the blocks of all
+// rows that there can be; those behind the last one end at once.
 //
 // Limits: memory bandwidth; 16-byte accesses wherever strides and addresses allow.
 #pragma once

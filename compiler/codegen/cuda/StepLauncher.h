@@ -127,8 +127,8 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
 void expandSample(StepLauncher &launcher, plan::SampleOp op);
 
 /// A matmul of few rows as a sweep over weights (templates/few_rows*.cuh); with `rows`, the launch
-/// that makes its operand, for which `canComputeOperand` holds, it computes them itself. False where
-/// it is none: the library's then. Fails, with the place, for tiles that no kernel has.
+/// that makes its operand, for which `canComputeOperand` holds, it computes them itself. False
+/// where it is none: the library's then. Fails, with the place, for tiles that no kernel has.
 llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op,
                                     plan::LaunchOp rows = {});
 
