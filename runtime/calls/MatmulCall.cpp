@@ -11,6 +11,8 @@
 // rows of what is summed over: [] each, or [M] and [N], or of blocks of 128 elements of the sum.
 // These are [K/128, M] and [K/128, N], or for one of the operands, of 128 rows each, [M/128, K/128]
 // or [N/128, K/128] with any stride between rows; quotients are rounded up.
+// A weight b of i8 has few rows of a, and its integers are multiplied as they are; what they are
+// multiplied by besides is another step's.
 #include "runtime/calls/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -115,6 +117,22 @@ MatmulScales scalesOf(const CallSite &site, MatmulSpec &spec) {
             ofK);
 }
 
+/// Of a weight of i8, which only sweeps over few rows multiply.
+void checkInt8(const CallSite &site, const MatmulSpec &spec, bool computes) {
+  using support::DType;
+  const DType a = spec.a.dtype, c = spec.c.dtype;
+  if ((a != DType::F32 && a != DType::BF16 && a != DType::F16) || c != DType::F32)
+    site.fail("multiplies {} by i8 into {}; expected f32, bf16 or f16 into f32", support::irName(a),
+              support::irName(c));
+  if (!spec.batch.empty() || spec.m > support::kMostInt8Rows ||
+      (spec.k != 1 && (spec.b.rowStride != 1 || spec.a.columnStride != 1)))
+    site.fail("multiplies {} rows by a weight of i8; expected one matrix of at most {} rows, whose "
+              "rows and those of the weight are what is summed over",
+              spec.m, support::kMostInt8Rows);
+  if (spec.hasBias || spec.gelu || spec.accumulate || spec.scaled() || computes)
+    site.fail("has a weight of i8 and adds or rounds something; expected a plain matmul");
+}
+
 } // namespace
 
 MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
@@ -177,7 +195,9 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
     return dtype == support::DType::F32 || dtype == support::DType::BF16 ||
            dtype == support::DType::F16;
   };
-  if (scaled)
+  if (spec.int8())
+    checkInt8(site, spec, call.compute() != planfile::DType::f32);
+  else if (scaled)
     spec.scaling = scalesOf(site, spec);
   else if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
            (c.dtype != a.dtype && c.dtype != support::DType::F32))

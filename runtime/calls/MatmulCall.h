@@ -43,7 +43,8 @@ enum class MatmulScales {
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or
 /// f16 (both alike), c likewise or f32, sums in f32. The bias, n values of the type of c, is added
 /// to every row. Or inputs of 8 bits with scales that the sums are multiplied by, and c f32,
-/// bf16 or f16.
+/// bf16 or f16. Or b of i8, a weight that lies by columns, times at most support::kMostInt8Rows
+/// rows of f32, bf16 or f16, and c f32: a plain matmul of one matrix.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
@@ -58,6 +59,7 @@ struct MatmulSpec {
 
   /// Places among the arguments of a step: the first scale, and c.
   size_t scales() const { return hasBias ? 3 : 2; }
+  bool int8() const { return b.dtype == support::DType::I8; }
   bool scaled() const { return scaling != MatmulScales::None; }
   size_t result() const { return scales() + (scaled() ? 2 : 0); }
 };

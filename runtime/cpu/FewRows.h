@@ -21,11 +21,11 @@ struct FewRowsShape {
   FewRowsStrides a, b, c;
 };
 
-/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16. Nothing is asked of
-/// how operands lie, which hydra-assign-layouts changes and may not change a bit by.
+/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16, or with a weight of
+/// i8. Nothing is asked of how operands lie, which hydra-assign-layouts changes and may not change a bit by.
 bool isFewRows(const MatmulSpec &spec);
 
-/// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of operands T and
+/// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of a matrix b of T and
 /// results T or f32; begin is a multiple of 16. The bias may be null.
 template <typename T, typename C>
 using FewRowsKernel = void (*)(const FewRowsShape &shape, const float *a, const T *b, const C *bias,
@@ -46,6 +46,7 @@ struct FewRowsBuild {
   FewRowsKernels<BF16, float> bf16ToF32;
   FewRowsKernels<F16, F16> f16;
   FewRowsKernels<F16, float> f16ToF32;
+  FewRowsKernels<int8_t, float> int8ToF32;
 };
 
 namespace baseline {
@@ -75,7 +76,7 @@ private:
   const float *widened(const void *a, const WorkerScratch &scratch) const;
 
   FewRowsShape shape;
-  support::DType operands, results;
+  support::DType rows, matrix, results; ///< a, b and c
   FewRowsStrides givenA;
   bool alongSums = false; ///< columns of b are dense
   bool copied = false;    ///< a is
