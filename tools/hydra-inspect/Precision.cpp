@@ -101,6 +101,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   switch (variable.role()) {
   case VariableRole::parameter:
     return "parameters";
+  case VariableRole::scale:
+    return "scales of parameters";
   case VariableRole::moment:
     return "optimizer state";
   case VariableRole::average:
