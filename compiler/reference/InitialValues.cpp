@@ -56,10 +56,10 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
       const bool follows = !state || state.getRole() == VariableRole::copy;
       for (MemberAttr member : unit.getMembers()) {
         const std::string name = memberName(&op, member);
-        const auto type = RankedTensorType::get(
-            member.getShape(), op.getAttrOfType<TypeAttr>("dtype").getValue());
-        if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name), type,
-                              follows ? member.getInit() : state.getInit())))
+        const auto type = RankedTensorType::get(member.getShape(),
+                                                op.getAttrOfType<TypeAttr>("dtype").getValue());
+        if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name),
+                              type, follows ? member.getInit() : state.getInit())))
           return failure();
       }
     } else if (auto param = dyn_cast<ParamOp>(op)) {
@@ -135,8 +135,7 @@ void takeMembers(ModelOp model, TensorMap &values) {
     values.erase(it);
     for (MemberAttr member : unitOf(variable).getMembers()) {
       RefTensor tensor(member.getShape());
-      std::copy_n(whole.data.begin() + member.getOffset(), tensor.data.size(),
-                  tensor.data.begin());
+      std::copy_n(whole.data.begin() + member.getOffset(), tensor.data.size(), tensor.data.begin());
       values[memberName(variable, member)] = std::move(tensor);
     }
   }

@@ -21,8 +21,8 @@ static LogicalResult wantInt8Sums(TypeInference &infer, Value x, Value b, TypeAt
     return infer.fail("weight is of i8 and the input of 8 bits too; expected " + kModelFloats);
   const int64_t rows = infer.type(x).getNumElements() / infer.shape(x).back();
   if (rows > support::kMostInt8Rows)
-    return infer.fail("weight is of i8 and the input has " + Twine(rows) + " rows; expected at most " +
-                      Twine(support::kMostInt8Rows));
+    return infer.fail("weight is of i8 and the input has " + Twine(rows) +
+                      " rows; expected at most " + Twine(support::kMostInt8Rows));
   return success();
 }
 
@@ -119,6 +119,10 @@ OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 OperandLayout LinearOp::operandLayout(unsigned) {
+  // Rows of both lie at multiples of what kernels load at a time.
+  if (isInt8(build::typeOf(getW()).getElementType()))
+    return {/*denseInner=*/std::nullopt, /*mergedRows=*/true, /*apartRows=*/false,
+            /*alignment=*/16};
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 

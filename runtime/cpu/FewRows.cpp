@@ -46,8 +46,7 @@ FewRows::FewRows(const MatmulSpec &spec)
             {spec.c.rowStride, spec.c.columnStride}},
       rows(spec.a.dtype), matrix(spec.b.dtype), results(spec.c.dtype), givenA(shape.a),
       alongSums(spec.k == 1 || spec.b.rowStride == 1) {
-  copied =
-      rows != DType::F32 || (alongSums && (spec.k % kLanes != 0 || spec.a.columnStride != 1));
+  copied = rows != DType::F32 || (alongSums && (spec.k % kLanes != 0 || spec.a.columnStride != 1));
   if (copied)
     shape.a = {(spec.k + kLanes - 1) / kLanes * kLanes, 1};
   // A task reads for some microseconds: as long as it takes to start one.

@@ -22,7 +22,8 @@ struct FewRowsShape {
 };
 
 /// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16, or with a weight of
-/// i8. Nothing is asked of how operands lie, which hydra-assign-layouts changes and may not change a bit by.
+/// i8. Nothing is asked of how operands lie, which hydra-assign-layouts changes and may not change
+/// a bit by.
 bool isFewRows(const MatmulSpec &spec);
 
 /// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of a matrix b of T and

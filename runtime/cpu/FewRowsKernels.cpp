@@ -143,7 +143,8 @@ constexpr FewRowsKernels<T, C> kernels = {multiplyAlong<T, C>, multiplyAcross<T,
 
 } // namespace
 
-const FewRowsBuild fewRowsBuild = {kernels<float, float>, kernels<BF16, BF16>, kernels<BF16, float>,
-                                   kernels<F16, F16>, kernels<F16, float>, kernels<int8_t, float>};
+const FewRowsBuild fewRowsBuild = {kernels<float, float>, kernels<BF16, BF16>,
+                                   kernels<BF16, float>,  kernels<F16, F16>,
+                                   kernels<F16, float>,   kernels<int8_t, float>};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

@@ -183,11 +183,11 @@ private:
     if (variable.role() != VariableRole::parameter ||
         plan.tensors()->Get(variable.tensor())->dtype() != DType::i8)
       return;
-    const auto scales = std::count_if(
-        plan.variables()->begin(), plan.variables()->end(), [&](const Variable *scale) {
-          return scale->role() == VariableRole::scale &&
-                 scale->owner() == static_cast<int32_t>(index);
-        });
+    const auto scales = std::count_if(plan.variables()->begin(), plan.variables()->end(),
+                                      [&](const Variable *scale) {
+                                        return scale->role() == VariableRole::scale &&
+                                               scale->owner() == static_cast<int32_t>(index);
+                                      });
     if (scales != 1)
       failAt(path, "is of i8 and has {} scales; expected one", scales);
   }

@@ -394,11 +394,11 @@ void deriveVariables(const Plan &plan, Executor &executor) {
 
 ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given,
                           const std::string &name) {
-  return
-      [name = name.empty() ? variable.name()->str() : name, &given, dtype = givenDtypeOf(plan, variable),
-       shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
-        given.read(name, dtype, shape, first, out);
-      };
+  return [name = name.empty() ? variable.name()->str() : name, &given,
+          dtype = givenDtypeOf(plan, variable),
+          shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
+    given.read(name, dtype, shape, first, out);
+  };
 }
 
 namespace {

@@ -34,7 +34,8 @@ inline constexpr int64_t kPiece = int64_t{1} << 23;
 
 /// Its elements' type.
 support::DType dtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
-/// Whether it is a parameter held as integers, each row with a scale, which is a variable beside it.
+/// Whether it is a parameter held as integers, each row with a scale, which is a variable beside
+/// it.
 bool isInt8(const planfile::Plan &plan, const planfile::Variable &variable);
 /// The type that its values are given in: its own, or f32 of what is then rounded to integers.
 support::DType givenDtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);

@@ -129,7 +129,8 @@ struct CudaBackend : TargetBackend {
             .computedOperands = true,
             .batchedLaunches = true,
             .streams = true,
-            .tiles = true};
+            .tiles = true,
+            .narrowInt8Rows = true};
   }
   std::string transformRefusal(const runtime::FftSpec &spec) const override {
     return runtime::transformRefusal(fileKind(), spec);
