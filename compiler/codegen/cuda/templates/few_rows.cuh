@@ -47,16 +47,20 @@ template <typename T> __device__ __forceinline__ void pairsOf(const int8 *, uint
     to[2 * i] = wide.x, to[2 * i + 1] = wide.y;
   }
 }
-/// Adds the products of pairs of two rows of w and as many of a row of a.
+/// Adds the products of pairs of two rows of w and as many of a row of a. What is widened has two sums, so that of
+/// twice as many instructions no more wait for each other.
 template <typename T, int Pairs>
-__device__ __forceinline__ void multiplyPairs(float (&sum)[4], const uint32 (&low)[Pairs], const uint32 (&high)[Pairs],
+__device__ __forceinline__ void multiplyPairs(float (&sum)[Pairs / 4][4], const uint32 (&low)[Pairs], const uint32 (&high)[Pairs],
                                               const uint4 (&a)[Pairs / 4]) {
 #pragma unroll
   for (int i = 0; i < Pairs / 4; ++i) {
-    multiply<T>(sum, {low[4 * i], high[4 * i], low[4 * i + 1], high[4 * i + 1]}, a[i].x, a[i].y);
-    multiply<T>(sum, {low[4 * i + 2], high[4 * i + 2], low[4 * i + 3], high[4 * i + 3]}, a[i].z, a[i].w);
+    multiply<T>(sum[i], {low[4 * i], high[4 * i], low[4 * i + 1], high[4 * i + 1]}, a[i].x, a[i].y);
+    multiply<T>(sum[i], {low[4 * i + 2], high[4 * i + 2], low[4 * i + 3], high[4 * i + 3]}, a[i].z, a[i].w);
   }
 }
+
+__device__ __forceinline__ float joined(const float (&sum)[1][4], int i) { return sum[0][i]; }
+__device__ __forceinline__ float joined(const float (&sum)[2][4], int i) { return sum[0][i] + sum[1][i]; }
 
 /// `Flight` pieces of 64 bytes of each row of w are loaded while as many are multiplied.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Tiles,
@@ -105,7 +109,7 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *b
         }
   };
 
-  float sums[Tiles][columns][4] = {};
+  float sums[Tiles][columns][loads][4] = {};
   auto multiplyRound = [&](const Round &of) {
 #pragma unroll
     for (int u = 0; u < Flight; ++u)
@@ -145,7 +149,7 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *b
     for (int j = 0; j < columns; ++j)
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        parts[warp][i * 16 + x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = sums[i][j][x];
+        parts[warp][i * 16 + x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = joined(sums[i][j], x);
   __syncthreads();
   for (int i = threadIdx.x; i < rows * M; i += Warps * 32) {
     int n = i % rows, m = i / rows;

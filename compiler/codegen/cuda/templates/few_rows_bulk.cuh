@@ -112,7 +112,7 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
   int stage = 0;
   bool odd = false;
   for (int tile = 0; tile < tiles; ++tile) {
-    float sum[columns][4] = {};
+    float sum[columns][loads][4] = {};
     for (int round = 0; round < rounds; ++round) {
       waitFor(full + 8 * stage, odd);
       const unsigned char *of = memory + stage * stageBytes;
@@ -148,12 +148,12 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
         odd = !odd;
       }
     }
-    float(*joined)[rows][width] = sums[tile % 2];
+    float(*parts)[rows][width] = sums[tile % 2];
 #pragma unroll
     for (int j = 0; j < columns; ++j)
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        joined[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = sum[j][x];
+        parts[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = joined(sum[j], x);
     asm volatile("bar.sync 1, %0;" ::"n"(warps * 32) : "memory");
     for (int i = threadIdx.x; i < rows * M; i += warps * 32) {
       const int n = i % rows, m = i / rows, row = first + tile * rows + n;
@@ -162,7 +162,7 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
       float total = 0.0f;
 #pragma unroll
       for (int p = 0; p < warps; ++p)
-        total += joined[p][n][m];
+        total += parts[p][n][m];
       if (Bias)
         total += widen(bias[row]);
       assign(c[m * StrideC + row], total);
