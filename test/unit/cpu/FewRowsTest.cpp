@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -31,6 +32,16 @@ struct Numbers {
     bytes.resize(values.size() * support::byteSize(dtype));
     support::fromDoubles(dtype, values, bytes);
     read();
+  }
+  /// Integers from -127 to 127.
+  static Numbers int8(int64_t count, std::mt19937 &random) {
+    Numbers numbers(DType::F32, count, random);
+    numbers.dtype = DType::I8;
+    for (double &x : numbers.values)
+      x = static_cast<double>(random() % 255) - 127;
+    numbers.bytes.resize(numbers.values.size());
+    support::fromDoubles(DType::I8, numbers.values, numbers.bytes);
+    return numbers;
   }
   void read() { support::toDoubles(dtype, bytes, values); }
 
@@ -119,6 +130,33 @@ TEST(FewRows, AgreeWithDouble) {
     ASSERT_EQ(p.run(3, m), found);
     const int64_t rows = 1 + below(m); // alone or beside others
     ASSERT_EQ(p.run(2, rows), found);
+  }
+}
+
+/// A weight of integers, by rows of every format: sums in f32, and the bits as elsewhere.
+TEST(FewRows, MultiplyIntegers) {
+  std::mt19937 random(11);
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  constexpr std::array formats = {DType::F32, DType::BF16, DType::F16};
+  for (int round = 0; round < 150; ++round) {
+    const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300),
+                  gap = below(2) * below(20);
+    Product p(formats[static_cast<size_t>(below(3))], DType::F32, m, n, k, gap, false, random);
+    p.w = Numbers::int8(n * (k + gap), random);
+    p.spec.b.dtype = DType::I8;
+    const std::vector<double> found = p.run(1, m);
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double wanted = 0;
+        for (int64_t e = 0; e < k; ++e)
+          wanted += p.a.values[static_cast<size_t>(i * p.spec.a.rowStride + e)] *
+                    p.w.values[static_cast<size_t>(j * p.spec.b.columnStride + e)];
+        ASSERT_NEAR(found[static_cast<size_t>(i * p.spec.c.rowStride + j)], wanted,
+                    1e-6 * std::abs(wanted) + 5e-4 * std::sqrt(double(k)));
+      }
+    ASSERT_EQ(p.run(3, m), found);
+    ASSERT_EQ(p.run(2, 1 + below(m)), found);
   }
 }
 
