@@ -235,10 +235,10 @@ private:
     const RankedTensorType type = build::typeOf(rows.getX());
     const int64_t ids = build::shapeOf(table.scale)[0];
     Value x = EmbeddingOp::create(b, loc, rows.getTokens(), table.integers);
-    Value scale = EmbeddingOp::create(b, loc, rows.getTokens(),
-                                      build::reshape(b, loc, table.scale, {ids, 1}));
-    x = MulOp::create(b, loc, build::cast(b, loc, x, b.getF32Type()),
-                      build::broadcast(b, loc, scale, type.getShape()));
+    Value scale = build::reshape(b, loc, table.scale, {ids, 1});
+    scale = EmbeddingOp::create(b, loc, rows.getTokens(), scale);
+    x = build::cast(b, loc, x, b.getF32Type());
+    x = MulOp::create(b, loc, x, build::broadcast(b, loc, scale, type.getShape()));
     rows.getX().replaceAllUsesWith(build::cast(b, loc, x, type.getElementType()));
     rows.erase();
   }
