@@ -11,25 +11,9 @@ namespace hydra {
 
 //===-- linear ------------------------------------------------------------------------------===//
 
-/// Sums of integers that are not scaled yet, of as few rows as matmuls take with such a weight.
-static LogicalResult wantInt8Sums(TypeInference &infer, Value x, Value b, TypeAttr dtype,
-                                  TypeAttr compute) {
-  if (b || !dtype || !dtype.getValue().isF32() || compute)
-    return infer.fail("weight is of i8, whose sums are to be scaled; expected dtype = f32, no bias "
-                      "and no other format");
-  if (isEightBitFloat(infer.element(x)))
-    return infer.fail("weight is of i8 and the input of 8 bits too; expected " + kModelFloats);
-  const int64_t rows = infer.type(x).getNumElements() / infer.shape(x).back();
-  if (rows > support::kMostInt8Rows)
-    return infer.fail("weight is of i8 and the input has " + Twine(rows) +
-                      " rows; expected at most " + Twine(support::kMostInt8Rows));
-  return success();
-}
-
 static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b, TypeAttr dtype,
                                  TypeAttr compute, SmallVectorImpl<Type> &types) {
-  if (failed(infer.wantFloat(x, "input")) || failed(infer.wantWeight(w, "weight")) ||
-      failed(infer.wantRank(w, "weight", 2)))
+  if (failed(infer.wantFloat(x, "input")) || failed(infer.wantRank(w, "weight", 2)))
     return failure();
   SmallVector<int64_t> shape(infer.shape(x));
   if (shape.empty())
@@ -37,10 +21,8 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   if (shape.back() != infer.shape(w)[1])
     return infer.fail("weight is " + shapeText(infer.shape(w)) + " but the input has " +
                       Twine(shape.back()) + " columns; expected [N, " + Twine(shape.back()) + "]");
-  if (infer.element(x) != infer.element(w) && !isInt8(infer.element(w)))
+  if (infer.element(x) != infer.element(w))
     return infer.fail("input and weight have different element types");
-  if (isInt8(infer.element(w)) && failed(wantInt8Sums(infer, x, b, dtype, compute)))
-    return failure();
   shape.back() = infer.shape(w)[0];
   if (b &&
       (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
@@ -119,10 +101,6 @@ OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 OperandLayout LinearOp::operandLayout(unsigned) {
-  // Rows of both lie at multiples of what kernels load at a time.
-  if (isInt8(build::typeOf(getW()).getElementType()))
-    return {/*denseInner=*/std::nullopt, /*mergedRows=*/true, /*apartRows=*/false,
-            /*alignment=*/16};
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 

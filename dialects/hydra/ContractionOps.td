@@ -20,15 +20,14 @@ class Hydra_ContractionOp<string mnemonic, list<Trait> traits = []>
 // `compute = tf32` the operands, in f32, are rounded to that format before they are multiplied.
 // `quantize…` says to what `hydra-quantize-matmuls` quantizes operands; alone it changes nothing.
 
-def LinearOp : Hydra_ContractionOp<"linear", [EightBitOperandsTrait,
+def LinearOp : Hydra_ContractionOp<"linear", [
     DeclareOpInterfaceMethods<QuantizableOpInterface, ["getWeight", "quantizeTo", "quantizedProduct"]>]> {
   let summary = "y = x wᵀ + b";
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
     `y [..., N]`. With `dtype = f32` the sums of bf16 or f16 operands are not
     rounded. With `compute = tf32` f32 operands are rounded to 10 bits behind the point before they
-    are multiplied. `w` may be of i8, for at most 16 rows of `x`, with `dtype = f32` and no bias: its integers are
-    multiplied as they are, and each column of `y` is to be multiplied by the scale of its row. `quantize = f8E4M3FN quantize_gradient = f8E5M2` are the formats of `x` and `w`, and of
+    are multiplied. `quantize = f8E4M3FN quantize_gradient = f8E5M2` are the formats of `x` and `w`, and of
     the gradient of `y` in the matmuls of the derivative.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b,

@@ -104,7 +104,7 @@ private:
   static bool canAddTo(plan::MatmulOp matmul, Value term, plan::LaunchOp launch) {
     auto type = cast<MemRefType>(term.getType());
     plan::BufferOp buffer = plan::placeOf(term).buffer;
-    if (matmul.getBias() || matmul.getScaleA() || matmul.getGelu() || matmul.getAccumulate() ||
+    if (matmul.getBias() || matmul.getWeightScale() || matmul.getScaleA() || matmul.getGelu() || matmul.getAccumulate() ||
         type.getNumElements() <= kFewRows * type.getShape().back() || !buffer.isTransient() ||
         plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
       return false;

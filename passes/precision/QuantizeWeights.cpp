@@ -206,24 +206,29 @@ private:
                           ConcatOp::create(b, loc, scales, axis)};
   }
 
-  /// Sums of products with integers are exact as those of any numbers, and scaled in f32. Of more
-  /// rows than a sweep over the weight takes, matmuls read it widened.
+  /// Of more rows than a sweep over the weight takes, a matmul reads it widened, which is exact;
+  /// its sums are scaled, and rounded with the bias, as `hydra.scaled_linear` does.
   void multiply(LinearOp linear) {
     const Weight weight = weightOf(linear.getW());
     OpBuilder b(linear);
     const Location loc = madeBy(kPass, linear.getLoc());
     const RankedTensorType type = build::typeOf(linear.getY()), x = build::typeOf(linear.getX());
     const int64_t rows = x.getNumElements() / x.getShape().back();
-    Value w = weight.integers;
-    if (rows > support::kMostInt8Rows)
-      w = build::cast(b, loc, w, x.getElementType());
-    Value y = LinearOp::create(b, loc, linear.getX(), w, Value(), TypeAttr::get(b.getF32Type()));
-    y = MulOp::create(b, loc, y, build::broadcast(b, loc, weight.scale, type.getShape()));
-    if (linear.getB()) {
-      Value bias = build::cast(b, loc, linear.getB(), b.getF32Type());
-      y = AddOp::create(b, loc, y, build::broadcast(b, loc, bias, type.getShape()));
+    Value y;
+    if (rows <= support::kMostInt8Rows) {
+      y = ScaledLinearOp::create(b, loc, linear.getX(), weight.integers, weight.scale,
+                                 linear.getB(), TypeAttr::get(type.getElementType()));
+    } else {
+      Value w = build::cast(b, loc, weight.integers, x.getElementType());
+      y = LinearOp::create(b, loc, linear.getX(), w, Value(), TypeAttr::get(b.getF32Type()));
+      y = MulOp::create(b, loc, y, build::broadcast(b, loc, weight.scale, type.getShape()));
+      if (linear.getB()) {
+        Value bias = build::cast(b, loc, linear.getB(), b.getF32Type());
+        y = AddOp::create(b, loc, y, build::broadcast(b, loc, bias, type.getShape()));
+      }
+      y = build::cast(b, loc, y, type.getElementType());
     }
-    linear.getY().replaceAllUsesWith(build::cast(b, loc, y, type.getElementType()));
+    linear.getY().replaceAllUsesWith(y);
     linear.erase();
     ++matmuls;
   }

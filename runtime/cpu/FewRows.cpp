@@ -31,7 +31,7 @@ bool hydra::runtime::isFewRows(const MatmulSpec &spec) {
   const bool one = std::ranges::all_of(spec.batch, [](int64_t size) { return size == 1; });
   const bool floats =
       spec.a.dtype == DType::F32 || spec.a.dtype == DType::BF16 || spec.a.dtype == DType::F16;
-  if (spec.int8())
+  if (spec.hasWeightScale)
     return true; // describeMatmul takes no others
   const int64_t most = spec.a.dtype == DType::BF16 && !spec.widen ? kMostBf16Rows : mostFewRows;
   return one && floats && spec.m <= most && !spec.accumulate && !spec.gelu && !spec.tf32;
@@ -80,22 +80,24 @@ const float *FewRows::widened(const void *a, const WorkerScratch &scratch) const
   return wide;
 }
 
-void FewRows::run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
-                  const WorkerScratch &scratch) const {
+void FewRows::run(const void *a, const void *b, const void *bias, const float *scale, void *c,
+                  ThreadPool &pool, const WorkerScratch &scratch) const {
   static const FewRowsBuild &best = build();
   const float *given = widened(a, scratch);
   const auto share = [&]<typename T, typename C>(const FewRowsKernels<T, C> &kernels) {
     const FewRowsKernel<T, C> kernel = alongSums ? kernels.alongSums : kernels.acrossSums;
     const int64_t tasks = (shape.n + columnsOfTask - 1) / columnsOfTask;
     pool.parallelFor(tasks, [&](int64_t task, unsigned) {
-      kernel(shape, given, static_cast<const T *>(b), static_cast<const C *>(bias),
+      kernel(shape, given, static_cast<const T *>(b), static_cast<const C *>(bias), scale,
              static_cast<C *>(c), task * columnsOfTask,
              std::min(shape.n, (task + 1) * columnsOfTask));
     });
   };
   const bool wide = results == DType::F32;
   if (matrix == DType::I8)
-    share(best.int8ToF32);
+    wide                     ? share(best.int8ToF32)
+    : results == DType::BF16 ? share(best.int8ToBf16)
+                             : share(best.int8ToF16);
   else if (matrix == DType::F32)
     share(best.f32);
   else if (matrix == DType::BF16)

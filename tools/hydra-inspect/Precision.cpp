@@ -75,7 +75,11 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
     const std::string row = fmt::format("{} {}, {}", name, reads ? "read" : "written", phase);
     const Matmul *matmul = step.action_as_Matmul();
     const bool isScale = matmul && matmul->scaled() && number >= 2 && number < 4;
-    if (isScale)
+    const bool isWeightScale =
+        matmul && matmul->weight_scale() && number == (matmul->bias() ? 3U : 2U);
+    if (isWeightScale)
+      kinds.add("scales of weights, read", tensor);
+    else if (isScale)
       kinds.add(kScales[std::min<size_t>(tensor.shape()->size(), std::size(kScales) - 1)], tensor);
     else if (reads && matmul && matmul->compute() == DType::tf32)
       kinds.add(row, support::irName(support::DType::TF32));

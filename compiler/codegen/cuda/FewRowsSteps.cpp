@@ -102,6 +102,7 @@ struct Sweep {
   StringRef name;
   std::string how; ///< its arguments between those of the matmul and whether there is a bias
   LaunchShape shape;
+  bool copies; ///< by the multiprocessor itself
 };
 
 /// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
@@ -136,7 +137,8 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
                {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
-                stages * stageBytes() + computed}};
+                stages * stageBytes() + computed},
+               /*copies=*/true};
 }
 
 /// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
@@ -154,7 +156,8 @@ FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, const FewRows 
     return said.refuse(op) << "of " << m << " rows a block has at most " << most << " warps";
   return Sweep{"fewRowsMatmul",
                llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
-               {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0}};
+               {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0},
+               /*copies=*/false};
 }
 
 /// Arguments of a kernel, in order.
@@ -268,6 +271,12 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
   if (rows) {
     computed = ", " + std::to_string(pitch);
     compute = computeText(rows, op, *few, arguments);
+  } else if (op.getWeightScale() && sweep->copies) {
+    compute = ", GivenRows{}";
+  }
+  if (op.getWeightScale())
+    compute += ", " + arguments.add(op.getWeightScale(), plan::kRead);
+  if (rows) {
     // The operand is neither written nor read.
     launcher.take(cast<plan::StepInterface>(rows.getOperation()));
     launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 4 * m * few->k));

@@ -28,17 +28,15 @@
 // Few rows are multiplied by the integers; sums are scaled, get the bias and are rounded once.
 // CHECK: %[[W:.*]] = hydra.concat {{.*}} axis = 0 : tensor<16x16xi8>, tensor<16x16xi8>
 // CHECK: %[[SCALE:.*]] = hydra.concat {{.*}} axis = 0 : tensor<16xf32>, tensor<16xf32>
-// CHECK: %[[SUMS:.*]] = hydra.linear %{{.*}}, %[[W]] dtype = f32 : tensor<1x4x16xbf16>, tensor<32x16xi8>
-// CHECK: %[[OF:.*]] = hydra.broadcast %[[SCALE]] shape = [1, 4, 32]
-// CHECK: hydra.mul %[[SUMS]], %[[OF]]
-// CHECK: hydra.add
-// CHECK: hydra.linear %{{.*}}, %[[BOTH]] dtype = f32 : tensor<1x4x16xbf16>, tensor<11x16xi8>
+// CHECK: hydra.scaled_linear %{{.*}}, %[[W]], %[[SCALE]], %{{.*}} dtype = bf16 : tensor<1x4x16xbf16>, tensor<32x16xi8>, tensor<32xf32>, tensor<32xbf16>
+// CHECK: hydra.scaled_linear %{{.*}}, %[[BOTH]], %{{.*}} dtype = f32 : tensor<1x4x16xbf16>, tensor<11x16xi8>, tensor<11xf32>
 
 // More rows are multiplied by them widened.
 // CHECK-LABEL: hydra.entry @many
 // CHECK: %[[WIDE:.*]] = hydra.cast %{{.*}} to = bf16 : tensor<11x16xi8>
-// CHECK: hydra.linear %{{.*}}, %[[WIDE]] dtype = f32 : tensor<20x16xbf16>, tensor<11x16xbf16>
-// CHECK-NOT: i8
+// CHECK: %[[SUMS:.*]] = hydra.linear %{{.*}}, %[[WIDE]] dtype = f32 : tensor<20x16xbf16>, tensor<11x16xbf16>
+// CHECK: %[[OF:.*]] = hydra.broadcast %{{.*}} shape = [20, 11]
+// CHECK: hydra.mul %[[SUMS]], %[[OF]]
 // CHECK: hydra.return
 hydra.model @m version 1 {
   hydra.param @g [16] init = ones

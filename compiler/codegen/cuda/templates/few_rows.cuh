@@ -7,7 +7,8 @@
 // loads of w do not wait for what is in front of the kernel in its stream.
 //
 // Rows of w are of T, or of int8 (W), which have twice as many numbers in as many bytes: they are widened to T in
-// registers, by bytes put behind an exponent, where tensor cores multiply them as they are.
+// registers, by bytes put behind an exponent, where tensor cores multiply them as they are. Their sums are multiplied
+// by the scale of their row.
 //
 // Traffic: w once, a once for each block. Limit: memory. Assumes rows of a and w at multiples of 16 bytes, and K a
 // multiple of the numbers of w in 16 bytes.
@@ -65,7 +66,8 @@ __device__ __forceinline__ float joined(const float (&sum)[2][4], int i) { retur
 /// `Flight` pieces of 64 bytes of each row of w are loaded while as many are multiplied.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Tiles,
           int Warps, int Flight, bool Bias, typename W>
-__device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *bias, C *c) {
+__device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *bias, C *c,
+                                              const float *scale = nullptr) {
   constexpr int mine = 16 / int(sizeof(W)), piece = 4 * mine; // numbers of a thread, and of the four of a row
   constexpr int pairs = mine / 2, loads = pairs / 4;          // of a row of w, and of a in 16 bytes
   constexpr int columns = (M + 7) / 8, pieces = (K + piece - 1) / piece;
@@ -159,6 +161,8 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *b
 #pragma unroll
     for (int p = 0; p < Warps; ++p)
       sum += parts[p][n][m];
+    if (sizeof(W) == 1)
+      sum *= scale[first + n];
     if (Bias)
       sum += widen(bias[first + n]);
     assign(c[m * StrideC + first + n], sum);

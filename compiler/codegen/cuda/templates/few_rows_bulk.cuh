@@ -24,7 +24,8 @@ struct GivenRows {
 /// `PitchX`: elements between the rows that `compute`, called by 256 threads, writes; 0: a is given.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
           int Stages, bool Bias, int PitchX = 0, typename W, typename Compute = GivenRows>
-__device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bias, C *c, Compute compute = {}) {
+__device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bias, C *c, Compute compute = {},
+                                            const float *scale = nullptr) {
   constexpr int warps = 8, copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
   constexpr int mine = 16 / int(sizeof(W)), pairs = mine / 2, loads = pairs / 4; // of a thread, as in few_rows.cuh
   constexpr int rounds = (K + Depth - 1) / Depth;
@@ -163,6 +164,8 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
 #pragma unroll
       for (int p = 0; p < warps; ++p)
         total += parts[p][n][m];
+      if (sizeof(W) == 1)
+        total *= scale[row];
       if (Bias)
         total += widen(bias[row]);
       assign(c[m * StrideC + row], total);
