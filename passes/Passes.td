@@ -655,9 +655,9 @@ def QuantizeWeights : Pass<"hydra-quantize-weights", "::mlir::ModuleOp"> {
     2 bytes a number in bf16, 1 in i8. A parameter [N, K] that linear layers multiply with, alone or joined with others,
     and whose K is a multiple of 16, becomes integers from -127 to 127 with a state of role `scale`, f32 [N], the largest
     magnitude of each row divided by 127. Numbers are rounded when they are read from a file or drawn, so neither memory
-    nor checkpoints of the plan have others. A layer multiplies the integers as they are, sums in f32, and scales and rounds each sum
-    once, with its bias; of more than 16 rows, which prompts have, the matmul reads the integers in the format of its
-    input, widened in each call, so the numbers are the same. What also looks rows of it up (a head that is the table)
+    nor checkpoints of the plan have others. A layer becomes `hydra.scaled_linear`, which multiplies the integers as they are and
+    scales and rounds each sum once, with its bias; of more than 16 rows, which prompts have, a matmul reads the integers in the format of its
+    input, widened in each call, and its sums are scaled behind it, so the numbers are the same. What also looks rows of it up (a head that is the table)
     scales these. Left out are parameters that patterns of `keep` name, that are only looked up, that scans or experts
     multiply with, that programs change, and all that anything else reads. *Numerics-changing.*
   }];
