@@ -74,6 +74,10 @@ struct QuantizationOptions {
   bool strict = false;           ///< fail where nothing is
 };
 
+/// What weights are held in that nothing changes: what matmuls round them to, or integers with a
+/// scale for each row (see `hydra-quantize-weights`).
+enum class WeightFormat { Rounded, Int8 };
+
 /// What an update does beside, and how it comes to its gradients: see `hydra-optimizer`.
 struct UpdateOptions {
   double emaDecay = 0; ///< of averages of parameters; 0: none

@@ -178,6 +178,16 @@ std::unique_ptr<Pass> quantizePass(Options options) {
   return createQuantizeMatmuls(quantizeMatmulsOptions(options.quantization));
 }
 
+bool holdsInt8(Options options) {
+  return generates(options) && options.weightFormat == WeightFormat::Int8;
+}
+
+std::unique_ptr<Pass> weightPass(Options options) {
+  QuantizeWeightsOptions weights;
+  weights.keep.assign(options.weightKeep.begin(), options.weightKeep.end());
+  return createQuantizeWeights(weights);
+}
+
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
@@ -327,6 +337,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); },
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
+      {P::Group, true, 0, false, false, weightPass, holdsInt8},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
       {P::Group, false, 2, false, false, [](Options) { return createGatherQuantized(); },
        gathersQuantized},

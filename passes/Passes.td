@@ -651,6 +651,26 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "operations that became part of a matmul">];
 }
 
+def QuantizeWeights : Pass<"hydra-quantize-weights", "::mlir::ModuleOp"> {
+  let summary = "weights that nothing changes are held in i8, each row with a scale";
+  let description = [{
+    For `--mode=generate --weight-format=int8`, behind hydra-mixed-precision. A token costs reading every weight once:
+    2 bytes a number in bf16, 1 in i8. A parameter [N, K] that linear layers multiply with, alone or joined with others,
+    and whose K is a multiple of 16, becomes integers from -127 to 127 with a state of role `scale`, f32 [N], the largest
+    magnitude of each row divided by 127. Numbers are rounded when they are read from a file or drawn, so neither memory
+    nor checkpoints of the plan have others. A layer becomes `hydra.scaled_linear`, which multiplies the integers as they are and
+    scales and rounds each sum once, with its bias; of more than 16 rows, which prompts have, a matmul reads the integers in the format of its
+    input, widened in each call, and its sums are scaled behind it, so the numbers are the same. What also looks rows of it up (a head that is the table)
+    scales these. Left out are parameters that patterns of `keep` name, that are only looked up, that scans or experts
+    multiply with, that programs change, and all that anything else reads. *Numerics-changing.*
+  }];
+  let options = [
+    ListOption<"keep", "keep", "std::string", "patterns over names of parameters that stay as they are">,
+  ];
+  let statistics = [Statistic<"held", "held", "parameters that are held in i8">,
+                    Statistic<"matmuls", "matmuls", "linear layers that multiply with them">];
+}
+
 def HoldRounded : Pass<"hydra-hold-rounded", "::mlir::ModuleOp"> {
   let summary = "parameters that nothing changes are held as matmuls round them";
   let description = [{

@@ -13,7 +13,7 @@ namespace hydra {
 std::optional<RowType> rowTypeOf(Type element) {
   const std::optional<support::DType> format = formatOf(element);
   for (RowType type : {RowType::F32, RowType::BF16, RowType::F16, RowType::E4M3, RowType::E5M2,
-                       RowType::I32, RowType::I1})
+                       RowType::I8, RowType::I32, RowType::I1})
     if (format == formatOf(type))
       return type;
   return std::nullopt;
@@ -31,12 +31,14 @@ support::DType formatOf(RowType type) {
     return support::DType::E4M3;
   case RowType::E5M2:
     return support::DType::E5M2;
+  case RowType::I8:
+    return support::DType::I8;
   case RowType::I32:
     return support::DType::I32;
   case RowType::I1:
     return support::DType::Bool;
   }
-  llvm_unreachable("seven types");
+  llvm_unreachable("eight types");
 }
 
 unsigned storageBytes(RowType type) { return support::byteSize(formatOf(type)); }

@@ -16,15 +16,15 @@
 
 namespace hydra {
 
-/// Element types of values. F32 to E5M2 are numbers (those of fewer bits are rounded ones), I32 and
-/// I1 integers and truth values.
-enum class RowType : uint8_t { F32, BF16, F16, E4M3, E5M2, I32, I1 };
+/// Element types of values. F32 to I8 are numbers, computed as f32 (those of fewer bits are rounded
+/// ones; of I8 they are whole and lie as integers), I32 and I1 integers and truth values.
+enum class RowType : uint8_t { F32, BF16, F16, E4M3, E5M2, I8, I32, I1 };
 
 /// nullopt: no generated code works on such elements.
 std::optional<RowType> rowTypeOf(mlir::Type element);
 /// Bytes in memory; truth values take one.
 unsigned storageBytes(RowType type);
-inline bool isFloat(RowType type) { return type <= RowType::E5M2; }
+inline bool isFloat(RowType type) { return type <= RowType::I8; }
 /// Whether values are rounded to fewer bits than they are computed in.
 inline bool isNarrow(RowType type) { return isFloat(type) && type != RowType::F32; }
 inline bool isEightBit(RowType type) { return type == RowType::E4M3 || type == RowType::E5M2; }

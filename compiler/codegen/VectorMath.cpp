@@ -299,6 +299,12 @@ Value *VectorMath::roundTo(RowType type, Value *x) {
                          x->getType());
   if (isEightBit(type))
     return roundToEight(type, x);
+  if (type == RowType::I8) { // adding 3 * 2^22 rounds to a whole number; nan becomes the least
+    Value *magic = like(x, 0x1.8p23);
+    Value *whole = b.CreateFSub(b.CreateFAdd(x, magic), magic);
+    whole = b.CreateSelect(b.CreateFCmpOGT(x, like(x, 127.0)), like(x, 127.0), whole);
+    return b.CreateSelect(b.CreateFCmpULT(x, like(x, -128.0)), like(x, -128.0), whole);
+  }
   Value *u = bits(x);
   Value *odd = b.CreateAnd(b.CreateLShr(u, likeInt(x, 16)), likeInt(x, 1));
   Value *rounded = b.CreateAdd(u, b.CreateAdd(odd, likeInt(x, 0x7fff)));
@@ -384,6 +390,8 @@ Value *VectorMath::fromMemory(Value *raw, RowType type) {
     return b.CreateICmpNE(raw, Constant::getNullValue(raw->getType()));
   if (type == RowType::E4M3)
     return eightFromMemory(raw);
+  if (type == RowType::I8)
+    return b.CreateSIToFP(raw, raw->getType()->getWithNewType(b.getFloatTy()));
   if (type == RowType::E5M2) // the upper half of f16
     return fromMemory(
         b.CreateShl(b.CreateZExt(raw, raw->getType()->getWithNewType(b.getInt16Ty())), 8),
@@ -402,6 +410,8 @@ Value *VectorMath::toMemory(Value *x, RowType type) {
     return b.CreateZExt(x, x->getType()->getWithNewType(b.getInt8Ty()));
   if (type == RowType::E4M3)
     return eightToMemory(x);
+  if (type == RowType::I8)
+    return b.CreateFPToSI(x, x->getType()->getWithNewType(b.getInt8Ty()));
   if (type == RowType::E5M2)
     return b.CreateTrunc(b.CreateLShr(toMemory(x, RowType::F16), 8),
                          x->getType()->getWithNewType(b.getInt8Ty()));
@@ -425,10 +435,11 @@ Type *VectorMath::memoryType(RowType type) {
     return b.getInt32Ty();
   case RowType::E4M3:
   case RowType::E5M2:
+  case RowType::I8:
   case RowType::I1:
     return b.getInt8Ty();
   }
-  llvm_unreachable("seven types");
+  llvm_unreachable("eight types");
 }
 
 Type *VectorMath::valueType(RowType type) {
@@ -438,13 +449,14 @@ Type *VectorMath::valueType(RowType type) {
   case RowType::F16:
   case RowType::E4M3:
   case RowType::E5M2:
+  case RowType::I8:
     return b.getFloatTy();
   case RowType::I32:
     return b.getInt32Ty();
   case RowType::I1:
     return b.getInt1Ty();
   }
-  llvm_unreachable("seven types");
+  llvm_unreachable("eight types");
 }
 
 } // namespace hydra

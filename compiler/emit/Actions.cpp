@@ -35,6 +35,7 @@ planfile::ActionUnion actionOf(plan::MatmulOp op) {
   matmul.reduced_reduction = op.getReducedReduction();
   matmul.compute = multipliedIn(op);
   matmul.scaled = op.getScaleA() != nullptr;
+  matmul.weight_scale = op.getWeightScale() != nullptr;
   matmul.multiprocessors = op.getMultiprocessors();
   return action(matmul);
 }

@@ -74,7 +74,7 @@ void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu, TypeAt
   Value x = asMatrix(lowering, op, lowering.source(op.getX())), w = lowering.source(op.getW());
   Value bias = op.getB() ? lowering.source(op.getB()) : Value();
   addStep<plan::MatmulOp>(
-      lowering, op, x, w, bias, Value(), Value(), c, sums, /*transpose_a=*/false,
+      lowering, op, x, w, bias, Value(), Value(), Value(), c, sums, /*transpose_a=*/false,
       /*transpose_b=*/true, /*accumulate=*/false, gelu, op.getReducedReduction(), compute);
 }
 
@@ -83,6 +83,21 @@ struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLower
     auto linear = cast<LinearOp>(op);
     addLinear(lowering, linear, asMatrix(lowering, op, lowering.target(op->getResult(0))), Value(),
               /*gelu=*/false, linear.getComputeAttr());
+    return success();
+  }
+};
+
+struct ScaledLinearLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<ScaledLinearLowering, ScaledLinearOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto linear = cast<ScaledLinearOp>(op);
+    Value x = asMatrix(lowering, op, lowering.source(linear.getX())),
+          w = lowering.source(linear.getW()), scale = lowering.source(linear.getScale()),
+          bias = linear.getB() ? lowering.source(linear.getB()) : Value(),
+          y = asMatrix(lowering, op, lowering.target(linear.getY()));
+    addStep<plan::MatmulOp>(lowering, op, x, w, bias, scale, Value(), Value(), y, Value(),
+                            /*transpose_a=*/false, /*transpose_b=*/true, /*accumulate=*/false,
+                            /*gelu=*/false, /*reduced_reduction=*/false, TypeAttr());
     return success();
   }
 };
@@ -108,7 +123,7 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
     if (matmul.getAddend())
       if (Value addend = lowering.source(matmul.getAddend()); !plan::sameElements(addend, target))
         addCopy(lowering, op, addend, target);
-    addStep<plan::MatmulOp>(lowering, op, a, b, Value(), Value(), Value(), target, Value(),
+    addStep<plan::MatmulOp>(lowering, op, a, b, Value(), Value(), Value(), Value(), target, Value(),
                             matmul.getTransposeA(), matmul.getTransposeB(),
                             matmul.getAddend() != nullptr, /*gelu=*/false,
                             matmul.getReducedReduction(), matmul.getComputeAttr());
@@ -143,7 +158,7 @@ struct QuantizedMatmulLowering
     for (auto [operand, scale] :
          llvm::zip(ArrayRef(reads).take_front(2), MutableArrayRef(reads).drop_front(2)))
       scale = readAt(lowering, op, scaleRowsApart(lowering, op, operand, scale), kScaleBytes);
-    addStep<plan::MatmulOp>(lowering, op, reads[0], reads[1], Value(), reads[2], reads[3],
+    addStep<plan::MatmulOp>(lowering, op, reads[0], reads[1], Value(), Value(), reads[2], reads[3],
                             lowering.target(op->getResult(0)), Value(), /*transpose_a=*/false,
                             /*transpose_b=*/true, /*accumulate=*/false, /*gelu=*/false,
                             /*reduced_reduction=*/false, TypeAttr());
@@ -425,6 +440,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     LinearGeluOp::attachInterface<LinearGeluLowering>(*context);
     MatmulOp::attachInterface<MatmulLowering>(*context);
     QuantizedMatmulOp::attachInterface<QuantizedMatmulLowering>(*context);
+    ScaledLinearOp::attachInterface<ScaledLinearLowering>(*context);
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
     CachedAttentionOp::attachInterface<CachedAttentionLowering>(*context);

@@ -1,8 +1,10 @@
 // Starting values of parameters and state.
 #include "compiler/reference/Interpreter.h"
 
+#include "dialects/hydra/NumberFormats.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Int8Rows.h"
 
 using namespace mlir;
 
@@ -54,17 +56,17 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
       const bool follows = !state || state.getRole() == VariableRole::copy;
       for (MemberAttr member : unit.getMembers()) {
         const std::string name = memberName(&op, member);
-        const auto type = RankedTensorType::get(
-            member.getShape(), op.getAttrOfType<TypeAttr>("dtype").getValue());
-        if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name), type,
-                              follows ? member.getInit() : state.getInit())))
+        const auto type = RankedTensorType::get(member.getShape(),
+                                                op.getAttrOfType<TypeAttr>("dtype").getValue());
+        if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name),
+                              type, follows ? member.getInit() : state.getInit())))
           return failure();
       }
     } else if (auto param = dyn_cast<ParamOp>(op)) {
       if (failed(initialize(param, param.getSymName(), param.getSymName(), param.getBoundType(),
                             param.getInit())))
         return failure();
-    } else if (state) {
+    } else if (state && state.getRole() != VariableRole::scale) {
       if (failed(initialize(state, state.getSymName(),
                             state.getRole() == VariableRole::copy ? *state.getOwner()
                                                                   : state.getSymName(),
@@ -72,7 +74,29 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
         return failure();
     }
   }
+  roundToInt8(model, values);
   return values;
+}
+
+void roundToInt8(ModelOp model, TensorMap &values) {
+  for (auto param : model.getBody().getOps<ParamOp>()) {
+    StateOp scale = isInt8(param.getDtype()) ? scaleOf(param) : StateOp();
+    auto given = values.find(param.getSymName());
+    if (!scale || given == values.end() || values.contains(scale.getSymName()))
+      continue;
+    RefTensor &integers = given->second;
+    RefTensor scales(scale.getBoundType().getShape());
+    const int64_t columns = integers.cols();
+    std::vector<float> row(columns);
+    std::vector<int8_t> rounded(columns);
+    for (int64_t i = 0; i < scales.size(); ++i) {
+      auto of = MutableArrayRef(integers.data).slice(i * columns, columns);
+      llvm::copy(of, row.begin());
+      scales.data[i] = support::quantizeRow(row, rounded);
+      llvm::copy(rounded, of.begin());
+    }
+    values[scale.getSymName()] = std::move(scales);
+  }
 }
 
 /// The units among the variables of a model, and state of them.
@@ -111,8 +135,7 @@ void takeMembers(ModelOp model, TensorMap &values) {
     values.erase(it);
     for (MemberAttr member : unitOf(variable).getMembers()) {
       RefTensor tensor(member.getShape());
-      std::copy_n(whole.data.begin() + member.getOffset(), tensor.data.size(),
-                  tensor.data.begin());
+      std::copy_n(whole.data.begin() + member.getOffset(), tensor.data.size(), tensor.data.begin());
       values[memberName(variable, member)] = std::move(tensor);
     }
   }

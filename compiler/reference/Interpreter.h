@@ -58,6 +58,10 @@ void roundTo(RefTensor &tensor, mlir::Type element);
 /// their types: models.md initialisers, counter-based by seed and name. Those of units by members.
 llvm::FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed);
 
+/// Rounds the numbers that are given of parameters of i8, row by row as runs do, and adds their
+/// scales. What has a scale already has been rounded.
+void roundToInt8(ModelOp model, TensorMap &values);
+
 /// Adds the whole tensor of every unit whose members are all there.
 void joinMembers(ModelOp model, TensorMap &values);
 /// Replaces whole tensors of units by those of their members.

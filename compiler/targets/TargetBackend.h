@@ -52,6 +52,8 @@ public:
     int64_t fewRows = 0;
     bool streams = false; ///< hydra-assign-streams: there is more than one
     bool tiles = false;   ///< its kernels take sizes (dialects/hydra/KernelTiles.h)
+    /// hydra-quantize-weights: only rows of 16-bit floats are multiplied by weights of i8.
+    bool narrowInt8Rows = false;
   };
   virtual Wants wants() const { return {}; }
 

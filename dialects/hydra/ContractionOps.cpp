@@ -353,7 +353,7 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
 LogicalResult EmbeddingOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   if (failed(infer.wantInteger(op.getTokens(), "token ids")) ||
-      failed(infer.wantFloat(op.getTable(), "table")) ||
+      failed(infer.wantWeight(op.getTable(), "table")) ||
       failed(infer.wantRank(op.getTable(), "table", 2)))
     return failure();
   SmallVector<int64_t> shape(infer.shape(op.getTokens()));

@@ -104,14 +104,14 @@ class Hydra_GatherLikeOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<IdOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["bytes", "costClass"]>]>;
 
-def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [
+def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [EightBitOperandsTrait,
     DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>,
     DeclareOpInterfaceMethods<RowWiseOpInterface,
                               ["rowDimensions", "operandForm", "needsOuterOperand"]>]> {
   let summary = "rows of a table by token id";
   let description = [{
     `%x = hydra.embedding %tokens, %table`: `tokens [...] i32`, `table [V, D]`, `x [..., D]`. Ids
-    outside `[0, V)` are an error when the program runs.
+    outside `[0, V)` are an error when the program runs. Of a table of i8 the rows are too.
   }];
   let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$table);
   let results = (outs Hydra_Value:$x);

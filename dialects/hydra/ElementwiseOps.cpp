@@ -279,6 +279,10 @@ void SelectOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>
 
 LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   Type to = op.getTo();
+  if (isEightBitFloat(infer.element(op.getX())))
+    return infer.fail("operand 0: floats of 8 bits are read by matmuls alone");
+  if (isInt8(infer.element(op.getX())) && !isa<FloatType>(to))
+    return infer.fail("cannot cast i8 to this element type; expected " + kModelFloats);
   if (!isModelElement(to))
     return infer.fail("cannot cast to this element type; expected " + kModelElements);
   types.push_back(infer.tensor(infer.shape(op.getX()), to));

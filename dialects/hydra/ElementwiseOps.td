@@ -100,13 +100,13 @@ def SelectOp : Hydra_ElementwiseOp<"select", [DeclareOpInterfaceMethods<Differen
   let results = (outs Hydra_Value:$y);
 }
 
-def CastOp : Hydra_ElementwiseOp<"cast", [ZeroOpInterface,
+def CastOp : Hydra_ElementwiseOp<"cast", [EightBitOperandsTrait, ZeroOpInterface,
     DeclareOpInterfaceMethods<RecomputeOpInterface, ["recomputeWhen"]>,
     DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = "the same numbers in another element type";
   let description = [{
     `%y = hydra.cast %x to = bf16`. To a narrower float: round to nearest even. To an integer:
-    towards zero.
+    towards zero. Integers of i8 are cast to floats, which have all of them.
   }];
   let arguments = (ins Hydra_Value:$x, TypeAttr:$to);
   let results = (outs Hydra_Value:$y);

@@ -154,6 +154,9 @@ inline constexpr llvm::StringLiteral kLengthSymbol = "length";
 /// The parameters that the vector of a variable holds: of a unit, or of state that belongs to one,
 /// in as many pieces as that is; null for any other variable.
 FlatUnitAttr unitOf(mlir::Operation *variable);
+
+/// The state that rows of a parameter of i8 are multiplied by; null where none is.
+StateOp scaleOf(ParamOp param);
 /// What files call a member of such a variable: `wq`, or of state of the unit `wq.m`.
 std::string memberName(mlir::Operation *variable, MemberAttr member);
 

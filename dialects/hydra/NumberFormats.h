@@ -36,6 +36,10 @@ bool isNarrowFloat(mlir::Type element);
 bool isEightBitFloat(mlir::Type element);
 inline constexpr llvm::StringLiteral kEightBitFloats = "f8E4M3FN or f8E5M2";
 
+/// Whether it is i8: what rows of a weight are rounded to that nothing changes, each with a scale.
+/// Matmuls and lookups read it, and casts widen it.
+inline bool isInt8(mlir::Type element) { return element.isSignlessInteger(8); }
+
 /// At multiples of so many bytes matmuls read the scales of 8-bit operands (cuBLASLt does not run
 /// with others, and does not say so before it runs).
 inline constexpr int64_t kScaleBytes = 16;

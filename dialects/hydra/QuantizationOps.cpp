@@ -21,6 +21,7 @@ static LogicalResult wantFormat(TypeInference &infer, Type format) {
 EXACT_NUMBERS(QuantizationScaleOp, 0u)
 EXACT_NUMBERS(QuantizeOp, 1u)
 EXACT_NUMBERS(QuantizedMatmulOp, 2u)
+EXACT_NUMBERS(ScaledLinearOp, 0u)
 
 #undef EXACT_NUMBERS
 
@@ -201,5 +202,68 @@ OperandLayout QuantizedMatmulOp::operandLayout(unsigned operand) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/true, /*alignment=*/16};
 }
 OperandLayout QuantizedMatmulOp::resultLayout(unsigned) { return operandLayout(0); }
+
+//===-- scaled_linear -----------------------------------------------------------------------===//
+
+/// Numbers of a row that kernels load at a time, in 16 bytes of integers.
+static constexpr int64_t kInt8Columns = 16;
+
+LogicalResult ScaledLinearOp::inferTypes(TypeInference &infer, Adaptor op,
+                                         SmallVectorImpl<Type> &types) {
+  const Value x = op.getX(), w = op.getW();
+  if (!infer.element(x).isF32() && !isNarrowFloat(infer.element(x)))
+    return infer.fail("input has elements of another type; expected " + kModelFloats);
+  if (!isInt8(infer.element(w)))
+    return infer.fail("weight has elements of another type; expected i8");
+  if (failed(infer.wantRank(w, "weight", 2)))
+    return failure();
+  SmallVector<int64_t> shape(infer.shape(x));
+  if (shape.empty() || shape.back() != infer.shape(w)[1] || shape.back() % kInt8Columns != 0)
+    return infer.fail("weight is " + shapeText(infer.shape(w)) + " and the input " +
+                      shapeText(shape) + "; expected [N, K] and [..., K], K a multiple of " +
+                      Twine(kInt8Columns));
+  const int64_t rows = infer.type(x).getNumElements() / shape.back();
+  if (rows > support::kMostInt8Rows)
+    return infer.fail("input has " + Twine(rows) + " rows; expected at most " +
+                      Twine(support::kMostInt8Rows));
+  shape.back() = infer.shape(w)[0];
+  if (failed(infer.wantExact(op.getScale(), "scale", {shape.back()})) ||
+      failed(infer.pushProduct(shape, infer.element(x), op.getDtypeAttr(), TypeAttr(), types)))
+    return failure();
+  if (!op.getB())
+    return success();
+  if (infer.element(op.getB()) != cast<RankedTensorType>(types.back()).getElementType())
+    return infer.fail("bias has another element type than the result");
+  return infer.wantShape(op.getB(), "bias", {shape.back()});
+}
+
+LogicalResult ScaledLinearOp::evaluate(ArrayRef<const RefTensor *> in,
+                                       MutableArrayRef<RefTensor> out) {
+  const RefTensor &x = *in[0], &w = *in[1];
+  const int64_t k = x.cols(), n = w.rows();
+  for (int64_t t = 0; t < x.rows(); ++t)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < k; ++i)
+        sum += x.data[t * k + i] * w.data[j * k + i];
+      out[0].data[t * n + j] = sum * in[2]->data[j] + (in.size() > 3 ? in[3]->data[j] : 0.0);
+    }
+  return success();
+}
+
+int64_t ScaledLinearOp::flops() {
+  return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getW())[1]});
+}
+OpClass ScaledLinearOp::costClass() { return OpClass::gemm; }
+/// Rows lie at multiples of what kernels load at a time.
+OperandLayout ScaledLinearOp::operandLayout(unsigned operand) {
+  if (operand >= 2)
+    return {};
+  return {/*denseInner=*/std::nullopt, /*mergedRows=*/true, /*apartRows=*/false,
+          /*alignment=*/16};
+}
+OperandLayout ScaledLinearOp::resultLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
+}
 
 } // namespace hydra

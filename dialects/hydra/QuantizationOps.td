@@ -54,4 +54,20 @@ def QuantizedMatmulOp : Hydra_ValueOp<"quantized_matmul", [EightBitOperandsTrait
   let results = (outs Hydra_Value:$c);
 }
 
+def ScaledLinearOp : Hydra_ValueOp<"scaled_linear", [EightBitOperandsTrait,
+    Hydra_ExactNumbers,
+    DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
+  let summary = "y = scale (x wᵀ) + b, of few rows and a weight of i8";
+  let description = [{
+    `%y = hydra.scaled_linear %x, %w, %scale dtype = bf16` or `…, %scale, %b`: `x [..., K]` of f32, bf16 or f16 with
+    at most 16 rows, `w [N, K]` of i8, `scale [N] f32`, `b [N]` of the type of the result, `y [..., N]`. Integers are
+    multiplied as they are, which is exact; sums are in f32, multiplied by the scales of their rows of w, and rounded once, with
+    the bias, to `dtype`: f32, or the type of x, which is the default. K is a multiple of 16.
+  }];
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$scale, Optional<Hydra_Value>:$b,
+                       OptionalAttr<TypeAttr>:$dtype);
+  let results = (outs Hydra_Value:$y);
+}
+
 #endif // HYDRA_QUANTIZATION_OPS_TD

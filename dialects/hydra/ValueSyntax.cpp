@@ -316,7 +316,8 @@ static std::string checkKind(Type type, bool eightBit) {
   if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
     return typeText(type) + " is not a static tensor";
   Type element = tensor.getElementType();
-  if (!isModelElement(element) && !element.isInteger(1) && !(eightBit && isEightBitFloat(element)))
+  if (!isModelElement(element) && !element.isInteger(1) &&
+      !(eightBit && (isEightBitFloat(element) || isInt8(element))))
     return "elements of " + typeText(element) + "; expected f32, bf16, f16, i32 or i1";
   return checkPositive(tensor.getShape());
 }
@@ -402,6 +403,13 @@ LogicalResult TypeInference::wantInteger(Value v, StringRef what) const {
   if (element(v).isInteger(32))
     return success();
   return fail(what + " has elements of " + typeText(element(v)) + "; expected i32");
+}
+
+LogicalResult TypeInference::wantWeight(Value v, StringRef what) const {
+  if (isInt8(element(v)) || (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
+    return success();
+  return fail(what + " has elements of " + typeText(element(v)) + "; expected " + kModelFloats +
+              " or i8");
 }
 
 LogicalResult TypeInference::wantRank(Value v, StringRef what, int64_t rank) const {

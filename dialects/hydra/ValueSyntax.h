@@ -84,7 +84,7 @@ public:
   /// Fails with a message if an attribute of the dictionary still is an expression.
   llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
   /// Fails unless there are that many operands, each a static tensor of elements that values have;
-  /// `eightBit`: 8-bit floats among them.
+  /// `eightBit`: those of 8 bits among them.
   llvm::LogicalResult checkOperands(unsigned least, bool eightBit) const;
 
   mlir::RankedTensorType type(mlir::Value v) const {
@@ -103,6 +103,8 @@ public:
   /// Each checks one thing and says what was found and expected.
   llvm::LogicalResult wantFloat(mlir::Value v, llvm::StringRef what) const;
   llvm::LogicalResult wantInteger(mlir::Value v, llvm::StringRef what) const;
+  /// Of a weight that may be rounded: f32, bf16, f16 or i8.
+  llvm::LogicalResult wantWeight(mlir::Value v, llvm::StringRef what) const;
   llvm::LogicalResult wantRank(mlir::Value v, llvm::StringRef what, int64_t rank) const;
   llvm::LogicalResult wantShape(mlir::Value v, llvm::StringRef what,
                                 llvm::ArrayRef<int64_t> shape) const;

@@ -69,15 +69,21 @@ static bool isEightBitState(Operation *op) {
          (state.getRole() == VariableRole::moment || state.getRole() == VariableRole::derived);
 }
 
+/// Whether it is a parameter that is held as integers, for each row of which a state has a scale.
+static bool isInt8Weight(Operation *op) {
+  auto param = dyn_cast<ParamOp>(op);
+  return param && isInt8(param.getDtype()) && scaleOf(param);
+}
+
 template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (failed(verifyName(op, op.getSymName())))
     return failure();
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
   Type dtype = op.getDtype();
-  if (!isModelElement(dtype) && !isEightBitState(op))
+  if (!isModelElement(dtype) && !isEightBitState(op) && !isInt8Weight(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
-  if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
+  if (isa<ParamOp>(op) && !isa<FloatType>(dtype) && !isInt8Weight(op))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
                             << kModelFloats << " (else use hydra.state)";
   SmallVector<int64_t> known;
@@ -297,6 +303,15 @@ LogicalResult StateOp::verify() {
     if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
       return emitOpError() << "is an average of no parameter of this shape";
     return success();
+  case VariableRole::scale: {
+    auto param = dyn_cast_or_null<ParamOp>(owner);
+    if (!param || !isInt8(param.getDtype()) || param.getShape().size() != 2 || param.getUnit())
+      return emitOpError() << "is a scale of no matrix of i8";
+    if (!getDtype().isF32() || getShape().size() != 1 || getShape()[0] != param.getShape()[0])
+      return emitOpError() << "is a scale of @" << *getOwner() << " of another shape or type; "
+                           << "expected f32, one for each of its rows";
+    return success();
+  }
   case VariableRole::copy:
     if (!isa_and_nonnull<ParamOp, StateOp>(owner) ||
         (shapeOf(owner) != getShape() && !unitOf(*this)))
@@ -334,8 +349,17 @@ std::string memberName(Operation *variable, MemberAttr member) {
   return (member.getName().getValue() + suffix).str();
 }
 
+StateOp scaleOf(ParamOp param) {
+  for (auto state : param->getBlock()->getOps<StateOp>())
+    if (state.getRole() == VariableRole::scale && state.getOwner() == param.getSymName())
+      return state;
+  return {};
+}
+
 bool StateOp::followsParameter() {
-  return (getRole() == VariableRole::copy || getRole() == VariableRole::derived) && getOwner() &&
+  return (getRole() == VariableRole::copy || getRole() == VariableRole::derived ||
+          getRole() == VariableRole::scale) &&
+         getOwner() &&
          isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));
 }
 

@@ -176,7 +176,8 @@ static SmallVector<Access> readsFirst(Operation *step, unsigned reads) {
 }
 
 SmallVector<Access> MatmulOp::getAccesses() {
-  const unsigned reads = 2 + (getBias() ? 1 : 0) + (getScaleA() ? 2 : 0);
+  const unsigned reads =
+      2 + (getBias() ? 1 : 0) + (getWeightScale() ? 1 : 0) + (getScaleA() ? 2 : 0);
   SmallVector<Access> accesses = readsFirst(*this, reads);
   if (getAccumulate())
     accesses[reads] = kUpdate;
@@ -363,6 +364,10 @@ LogicalResult MatmulOp::verify() {
   if (!getScaleA() != !getScaleB() ||
       (getScaleA() && (getBias() || getGelu() || getAccumulate() || getCompute())))
     return emitOpError("has scales; expected one for each operand of a plain matmul");
+  const bool isInt8 = cast<MemRefType>(getB().getType()).getElementType().isSignlessInteger(8);
+  if (isInt8 != (getWeightScale() != nullptr) ||
+      (isInt8 && (getScaleA() || getGelu() || getAccumulate() || getCompute())))
+    return emitOpError("has a weight of i8 or a scale of one; expected both of a plain matmul");
   return success();
 }
 

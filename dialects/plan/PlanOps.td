@@ -276,19 +276,22 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
   let summary = "c = a b (+ bias) (+ c), or gelu of it";
   let description = [{
     runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of
-    the sums, which `sums` saves. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by,
+    the sums, which `sums` saves. `weight_scale`, of a weight b of i8: f32 numbers, one for each column of c, that
+    sums are multiplied by before the bias is added. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by,
     or of blocks parts of them. `reduced_reduction`: sums of parts may be in the type of the
     operands. `compute`: the format that the operands are rounded to before they are multiplied, where
     that is not their own. `multiprocessors`: what to count on having; 0: all.
   }];
   let arguments = !con((ins Plan_Buffer:$a, Plan_Buffer:$b, Optional<Plan_Buffer>:$bias,
-                            Optional<Plan_Buffer>:$scale_a, Optional<Plan_Buffer>:$scale_b,
+                            Optional<Plan_Buffer>:$weight_scale, Optional<Plan_Buffer>:$scale_a,
+                            Optional<Plan_Buffer>:$scale_b,
                             Plan_Buffer:$c, Optional<Plan_Buffer>:$sums, UnitAttr:$transpose_a,
                             UnitAttr:$transpose_b, UnitAttr:$accumulate, UnitAttr:$gelu,
                             UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute,
                             DefaultValuedAttr<I64Attr, "0">:$multiprocessors), work, order);
   let assemblyFormat = [{
     `(` $a `:` type($a) `,` $b `:` type($b) (`,` `bias` $bias^ `:` type($bias))?
+    (`,` `weight_scale` $weight_scale^ `:` type($weight_scale))?
     (`,` `scales` $scale_a^ `:` type($scale_a) `,` $scale_b `:` type($scale_b))? `)` `->`
     `(` $c `:` type($c) (`,` `sums` $sums^ `:` type($sums))? `)` attr-dict
   }];

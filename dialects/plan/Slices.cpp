@@ -28,8 +28,10 @@ static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType(
 
 /// Whether a step works on floats of 8 bits, which kernels of loops do not.
 static bool hasEightBits(OperandRange args) {
-  return llvm::any_of(args,
-                      [](Value arg) { return isEightBitFloat(typeOf(arg).getElementType()); });
+  return llvm::any_of(args, [](Value arg) {
+    const Type element = typeOf(arg).getElementType();
+    return isEightBitFloat(element) || isInt8(element);
+  });
 }
 
 /// All arguments of a step whose dimensions are batch and the last `inner`.
@@ -65,7 +67,7 @@ FailureOr<SmallVector<unsigned>> CopyOp::slicedDimensions(int64_t slices) {
 }
 
 FailureOr<SmallVector<unsigned>> MatmulOp::slicedDimensions(int64_t slices) {
-  if (getBias() || getScaleA() || getGelu() || getMultiprocessors() != 0)
+  if (getBias() || getWeightScale() || getScaleA() || getGelu() || getMultiprocessors() != 0)
     return failure();
   return slicedBatches(getOperands(), 2, slices);
 }

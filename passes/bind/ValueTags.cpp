@@ -28,6 +28,7 @@ Category categoryOf(StateOp state) {
   case VariableRole::copy:
     return state.followsParameter() ? Category::param : Category::act_state;
   case VariableRole::derived:
+  case VariableRole::scale:
     return state.followsParameter() ? Category::param : Category::opt_state;
   case VariableRole::state:
   case VariableRole::step_sum:

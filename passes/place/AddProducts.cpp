@@ -104,9 +104,9 @@ private:
   bool canAddTo(plan::MatmulOp matmul, Value term, plan::LaunchOp launch) const {
     auto type = cast<MemRefType>(term.getType());
     plan::BufferOp buffer = plan::placeOf(term).buffer;
-    if (matmul.getBias() || matmul.getScaleA() || matmul.getGelu() || matmul.getAccumulate() ||
-        type.getNumElements() <= fewRows * type.getShape().back() || !buffer.isTransient() ||
-        plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
+    if (matmul.getBias() || matmul.getWeightScale() || matmul.getScaleA() || matmul.getGelu() ||
+        matmul.getAccumulate() || type.getNumElements() <= fewRows * type.getShape().back() ||
+        !buffer.isTransient() || plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
       return false;
     // In between it is neither made nor read.
     return llvm::none_of(usersOf(buffer.getBuffer()), [&](Operation *user) {

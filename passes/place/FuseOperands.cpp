@@ -35,8 +35,9 @@ public:
       else
         written.push_back(value);
     read.push_back(matmul.getB());
-    if (matmul.getBias())
-      read.push_back(matmul.getBias());
+    for (Value other : {matmul.getBias(), matmul.getWeightScale()})
+      if (other)
+        read.push_back(other);
     keepsOperand = operand && isUsedLater(operand);
     if (keepsOperand)
       written.push_back(operand);

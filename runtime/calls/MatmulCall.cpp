@@ -1,6 +1,6 @@
 // The action Matmul: which matrices the tensors of a step are.
 //
-//   matmul(a, b, [bias,] [scale of a, scale of b,] c [, sums])   c = a b (+ bias) (+ c)
+//   matmul(a, b, [bias,] [scale of a, scale of b | scale of the weight,] c [, sums])   c = a b (+ bias) (+ c)
 //
 // Shapes, with any strides of which one of the last two is 1:
 //   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
@@ -11,6 +11,8 @@
 // rows of what is summed over: [] each, or [M] and [N], or of blocks of 128 elements of the sum.
 // These are [K/128, M] and [K/128, N], or for one of the operands, of 128 rows each, [M/128, K/128]
 // or [N/128, K/128] with any stride between rows; quotients are rounded up.
+// A weight b of i8 has few rows of a and a scale [N]: its integers are multiplied as they are, the
+// sums scaled.
 #include "runtime/calls/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -115,6 +117,29 @@ MatmulScales scalesOf(const CallSite &site, MatmulSpec &spec) {
             ofK);
 }
 
+/// Of a weight of i8, which only sweeps over few rows multiply.
+void checkInt8(const CallSite &site, const MatmulSpec &spec, bool computes) {
+  using support::DType;
+  const DType a = spec.a.dtype, c = spec.c.dtype;
+  if (spec.b.dtype != DType::I8 || (a != DType::F32 && a != DType::BF16 && a != DType::F16) ||
+      (c != a && c != DType::F32))
+    site.fail("multiplies {} by {}, with a scale of that, into {}; expected f32, bf16 or f16 by "
+              "i8, into the first or f32",
+              support::irName(a), support::irName(spec.b.dtype), support::irName(c));
+  if (!spec.batch.empty() || spec.m > support::kMostInt8Rows ||
+      (spec.k != 1 && (spec.b.rowStride != 1 || spec.a.columnStride != 1)))
+    site.fail("multiplies {} rows by a weight of i8; expected one matrix of at most {} rows, whose "
+              "rows and those of the weight are what is summed over",
+              spec.m, support::kMostInt8Rows);
+  if (spec.gelu || spec.accumulate || spec.scaled() || computes)
+    site.fail("has a weight of i8 and adds or rounds something; expected a matmul with a bias at "
+              "most");
+  const TensorShape scale = site.tensor(spec.weightScale(), "scale of the weight", 1, DType::F32);
+  if (scale.sizes[0] != spec.n || !scale.isDense())
+    site.fail("the scale of the weight has shape {}; expected a dense [{}]",
+              support::shapeText(scale.sizes), spec.n);
+}
+
 } // namespace
 
 MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
@@ -123,6 +148,7 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   const bool scaled = call.scaled();
   MatmulSpec spec;
   spec.hasBias = hasBias;
+  spec.hasWeightScale = call.weight_scale();
   spec.scaling = scaled ? MatmulScales::Tensors : MatmulScales::None; // or Rows: see below
   spec.accumulate = call.accumulate();
   spec.gelu = gelu;
@@ -177,7 +203,9 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
     return dtype == support::DType::F32 || dtype == support::DType::BF16 ||
            dtype == support::DType::F16;
   };
-  if (scaled)
+  if (spec.hasWeightScale)
+    checkInt8(site, spec, call.compute() != planfile::DType::f32);
+  else if (scaled)
     spec.scaling = scalesOf(site, spec);
   else if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
            (c.dtype != a.dtype && c.dtype != support::DType::F32))

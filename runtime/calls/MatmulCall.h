@@ -43,12 +43,15 @@ enum class MatmulScales {
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or
 /// f16 (both alike), c likewise or f32, sums in f32. The bias, n values of the type of c, is added
 /// to every row. Or inputs of 8 bits with scales that the sums are multiplied by, and c f32,
-/// bf16 or f16.
+/// bf16 or f16. Or b of i8, a weight that lies by columns, with a scale for each that
+/// sums are multiplied by before the bias is added, times at most support::kMostInt8Rows rows of
+/// f32, bf16 or f16, and c likewise or f32: one matrix.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
   MatmulOperand a, b, c;
   bool hasBias = false;
+  bool hasWeightScale = false; // b is of i8
   MatmulScales scaling = MatmulScales::None;
   bool accumulate = false; // add to what c holds
   bool gelu = false;       // of the sums (GPUs only)
@@ -56,10 +59,11 @@ struct MatmulSpec {
   bool tf32 = false;       // a and b, of f32, are rounded to tf32 first
   bool widen = false;      // on CPUs: multiply blocks that are converted to f32 first
 
-  /// Places among the arguments of a step: the first scale, and c.
+  /// Places among the arguments of a step: scales, and c.
+  size_t weightScale() const { return hasBias ? 3 : 2; } ///< where b is of i8
   size_t scales() const { return hasBias ? 3 : 2; }
   bool scaled() const { return scaling != MatmulScales::None; }
-  size_t result() const { return scales() + (scaled() ? 2 : 0); }
+  size_t result() const { return scales() + (scaled() ? 2 : hasWeightScale ? 1 : 0); }
 };
 
 /// The matmul that a step asks for; MatmulCall.cpp lists the shapes. Throws Error when its

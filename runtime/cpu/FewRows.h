@@ -15,21 +15,23 @@ struct FewRowsStrides {
   int64_t row = 0, column = 0;
 };
 
-/// c[m, n] = sum over k of a[m, k] b[k, n], plus bias[n].
+/// c[m, n] = sum over k of a[m, k] b[k, n], times scale[n] of integers b, plus bias[n].
 struct FewRowsShape {
   int64_t m = 0, n = 0, k = 0;
   FewRowsStrides a, b, c;
 };
 
-/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16. Nothing is asked of
-/// how operands lie, which hydra-assign-layouts changes and may not change a bit by.
+/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16, or with a weight of
+/// i8. Nothing is asked of how operands lie, which hydra-assign-layouts changes and may not change
+/// a bit by.
 bool isFewRows(const MatmulSpec &spec);
 
-/// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of operands T and
-/// results T or f32; begin is a multiple of 16. The bias may be null.
+/// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of a matrix b of T and
+/// results C; begin is a multiple of 16. The bias may be null. So may the scale, of integers alone:
+/// sums of each column are multiplied by it before the bias is added.
 template <typename T, typename C>
 using FewRowsKernel = void (*)(const FewRowsShape &shape, const float *a, const T *b, const C *bias,
-                               C *c, int64_t begin, int64_t end);
+                               const float *scale, C *c, int64_t begin, int64_t end);
 
 /// Two ways of the same sums, in the same order.
 template <typename T, typename C> struct FewRowsKernels {
@@ -46,6 +48,9 @@ struct FewRowsBuild {
   FewRowsKernels<BF16, float> bf16ToF32;
   FewRowsKernels<F16, F16> f16;
   FewRowsKernels<F16, float> f16ToF32;
+  FewRowsKernels<int8_t, float> int8ToF32;
+  FewRowsKernels<int8_t, BF16> int8ToBf16;
+  FewRowsKernels<int8_t, F16> int8ToF16;
 };
 
 namespace baseline {
@@ -67,15 +72,15 @@ public:
 
   size_t scratchBytesPerWorker() const;
 
-  void run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
-           const WorkerScratch &scratch) const;
+  void run(const void *a, const void *b, const void *bias, const float *scale, void *c,
+           ThreadPool &pool, const WorkerScratch &scratch) const;
 
 private:
   /// a as kernels take it: where it lies, or a copy.
   const float *widened(const void *a, const WorkerScratch &scratch) const;
 
   FewRowsShape shape;
-  support::DType operands, results;
+  support::DType rows, matrix, results; ///< a, b and c
   FewRowsStrides givenA;
   bool alongSums = false; ///< columns of b are dense
   bool copied = false;    ///< a is

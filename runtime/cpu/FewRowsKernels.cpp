@@ -39,12 +39,20 @@ HYDRA_INLINE float sumOf(Vec v) {
   return c[0] + c[1];
 }
 
+/// A sum, of integers scaled, with the bias: column j from where both begin.
+template <typename T, typename C>
+HYDRA_INLINE void finish(C &to, float sum, const C *bias, const float *scale, int64_t j) {
+  if constexpr (sizeof(T) == 1)
+    sum *= scale[j];
+  assign(to, sum + (bias ? widen(bias[j]) : 0.0f));
+}
+
 /// Rows of a times rows of w, the columns of b; each sum is of lanes, along k in order. `first`
 /// also asks for the rows of w behind these: the hardware sees where a row goes on, and not where
 /// the next ones begin.
 template <typename T, typename C, int RowsA, int RowsW>
-void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
-                  bool first) {
+void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bias,
+                  const float *scale, C *c, bool first) {
   Vec sums[RowsA][RowsW] = {};
   const auto add = [&](int64_t k, auto loadOf) {
     Vec x[RowsA];
@@ -68,28 +76,31 @@ void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bi
     add(whole, [&](const T *from) { return loadPart(from, s.k - whole); });
   for (int i = 0; i < RowsA; ++i)
     for (int j = 0; j < RowsW; ++j)
-      assign(c[i * s.c.row + j * s.c.column], sumOf(sums[i][j]) + (bias ? widen(bias[j]) : 0.0f));
+      finish<T>(c[i * s.c.row + j * s.c.column], sumOf(sums[i][j]), bias, scale, j);
 }
 
 /// All rows of a, `RowsA` at a time and the rest fewer.
 template <typename T, typename C, int RowsA, int RowsW>
-void multiplyAll(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
-                 int64_t i = 0) {
+void multiplyAll(const FewRowsShape &s, const float *a, const T *w, const C *bias,
+                 const float *scale, C *c, int64_t i = 0) {
   for (; i + RowsA <= s.m; i += RowsA)
-    multiplyRows<T, C, RowsA, RowsW>(s, a + i * s.a.row, w, bias, c + i * s.c.row, i == 0);
+    multiplyRows<T, C, RowsA, RowsW>(s, a + i * s.a.row, w, bias, scale, c + i * s.c.row, i == 0);
   if constexpr (RowsA > 1)
-    multiplyAll<T, C, RowsA - 1, RowsW>(s, a, w, bias, c, i);
+    multiplyAll<T, C, RowsA - 1, RowsW>(s, a, w, bias, scale, c, i);
 }
 
 template <typename T, typename C>
-void multiplyAlong(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
-                   int64_t begin, int64_t end) {
+void multiplyAlong(const FewRowsShape &s, const float *a, const T *w, const C *bias,
+                   const float *scale, C *c, int64_t begin, int64_t end) {
   const auto biasAt = [&](int64_t j) { return bias ? bias + j : nullptr; };
+  const auto scaleAt = [&](int64_t j) { return scale ? scale + j : nullptr; };
   int64_t j = begin;
   for (; j + rowsOfW <= end; j += rowsOfW)
-    multiplyAll<T, C, rowsOfA, rowsOfW>(s, a, w + j * s.b.column, biasAt(j), c + j * s.c.column);
+    multiplyAll<T, C, rowsOfA, rowsOfW>(s, a, w + j * s.b.column, biasAt(j), scaleAt(j),
+                                        c + j * s.c.column);
   for (; j < end; ++j)
-    multiplyAll<T, C, rowsOfA, 1>(s, a, w + j * s.b.column, biasAt(j), c + j * s.c.column);
+    multiplyAll<T, C, rowsOfA, 1>(s, a, w + j * s.b.column, biasAt(j), scaleAt(j),
+                                  c + j * s.c.column);
 }
 
 /// Lane l of all sums of 16 columns of b: with partial sums along the first index of the vectors,
@@ -105,8 +116,8 @@ HYDRA_INLINE Vec sumParts(Vec *parts) {
 /// widened once for all rows; behind k there are zeros, as `multiplyRows` has them. Asks for the
 /// next block: rows of b may lie so far apart that the hardware does not see where they go on.
 template <typename T, typename C>
-void multiplyPanel(const FewRowsShape &s, const float *a, const T *b, const C *bias, C *c,
-                   int64_t columns) {
+void multiplyPanel(const FewRowsShape &s, const float *a, const T *b, const C *bias,
+                   const float *scale, C *c, int64_t columns) {
   Vec sums[mostFewRows][lanes] = {};
   for (int64_t k = 0; k < s.k; k += lanes) {
     const int64_t count = smaller(lanes, s.k - k);
@@ -126,16 +137,16 @@ void multiplyPanel(const FewRowsShape &s, const float *a, const T *b, const C *b
     float row[lanes];
     store(row, sumParts(sums[i]));
     for (int64_t j = 0; j < columns; ++j)
-      assign(c[i * s.c.row + j * s.c.column], row[j] + (bias ? widen(bias[j]) : 0.0f));
+      finish<T>(c[i * s.c.row + j * s.c.column], row[j], bias, scale, j);
   }
 }
 
 template <typename T, typename C>
-void multiplyAcross(const FewRowsShape &s, const float *a, const T *b, const C *bias, C *c,
-                    int64_t begin, int64_t end) {
+void multiplyAcross(const FewRowsShape &s, const float *a, const T *b, const C *bias,
+                    const float *scale, C *c, int64_t begin, int64_t end) {
   for (int64_t j = begin; j < end; j += lanes)
-    multiplyPanel<T, C>(s, a, b + j, bias ? bias + j : nullptr, c + j * s.c.column,
-                        smaller(lanes, end - j));
+    multiplyPanel<T, C>(s, a, b + j, bias ? bias + j : nullptr, scale ? scale + j : nullptr,
+                        c + j * s.c.column, smaller(lanes, end - j));
 }
 
 template <typename T, typename C>
@@ -143,7 +154,8 @@ constexpr FewRowsKernels<T, C> kernels = {multiplyAlong<T, C>, multiplyAcross<T,
 
 } // namespace
 
-const FewRowsBuild fewRowsBuild = {kernels<float, float>, kernels<BF16, BF16>, kernels<BF16, float>,
-                                   kernels<F16, F16>, kernels<F16, float>};
+const FewRowsBuild fewRowsBuild = {
+    kernels<float, float>, kernels<BF16, BF16>,    kernels<BF16, float>,  kernels<F16, F16>,
+    kernels<F16, float>,   kernels<int8_t, float>, kernels<int8_t, BF16>, kernels<int8_t, F16>};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

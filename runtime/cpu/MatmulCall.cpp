@@ -31,18 +31,22 @@ private:
 
 class FewRowsCall final : public LibraryCall {
 public:
-  explicit FewRowsCall(const MatmulSpec &spec) : product(spec), hasBias(spec.hasBias) {}
+  explicit FewRowsCall(const MatmulSpec &spec)
+      : product(spec), hasBias(spec.hasBias), hasScale(spec.hasWeightScale),
+        scale(spec.weightScale()), result(spec.result()) {}
 
   size_t scratchBytesPerWorker() const override { return product.scratchBytesPerWorker(); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
-    product.run(args[0], args[1], hasBias ? args[2] : nullptr, args[hasBias ? 3 : 2], pool,
-                scratch);
+    product.run(args[0], args[1], hasBias ? args[2] : nullptr,
+                hasScale ? reinterpret_cast<const float *>(args[scale]) : nullptr, args[result],
+                pool, scratch);
   }
 
 private:
   FewRows product;
-  bool hasBias;
+  bool hasBias, hasScale;
+  size_t scale, result;
 };
 
 } // namespace

@@ -44,6 +44,13 @@ HYDRA_INLINE Vec load(const BF16 *from) {
   __builtin_memcpy(&halves, from, sizeof halves);
   return (Vec)(__builtin_convertvector(halves, Words) << 16);
 }
+HYDRA_INLINE float widen(int8_t x) { return static_cast<float>(x); }
+HYDRA_INLINE Vec load(const int8_t *from) {
+  using Bytes = int8_t __attribute__((vector_size(16)));
+  Bytes bytes;
+  __builtin_memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(__builtin_convertvector(bytes, IntVec), Vec);
+}
 HYDRA_INLINE float widen(F16 x) { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
 HYDRA_INLINE Vec load(const F16 *from) {
   using Halves = _Float16 __attribute__((vector_size(32)));

@@ -103,6 +103,7 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("reduced_reduction", matmul->reduced_reduction());
     fields.flag("tf32", matmul->compute() == DType::tf32);
     fields.flag("scaled", matmul->scaled());
+    fields.flag("weight_scale", matmul->weight_scale());
     fields.integer("algorithm", matmul->algorithm());
     fields.integer("multiprocessors", matmul->multiprocessors());
   } else if (const auto *linear = action.as<GroupedLinear>()) {

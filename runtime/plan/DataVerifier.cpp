@@ -162,6 +162,36 @@ private:
                tensor->name()->string_view(), EnumNameDType(tensor->dtype()));
   }
 
+  /// Of a parameter of i8, which has one.
+  void checkScale(const Path &path, const Variable &scale, const Variable &owner) {
+    const Tensor &rows = persistentTensor(path, scale.tensor());
+    const Tensor &integers = persistentTensor(path, owner.tensor());
+    const std::vector<int64_t> shape = shapeOf(plan, owner);
+    if (integers.dtype() != DType::i8 || shape.size() != 2 || owner.member())
+      failAt(path, "{} is no matrix of i8", owner.name()->string_view());
+    if (rows.dtype() != DType::f32 || shapeOf(plan, scale) != std::vector{shape[0]} ||
+        scale.member())
+      failAt(path, "{} has no number of f32 for each row of {}", scale.name()->string_view(),
+             owner.name()->string_view());
+    if (!isDense(rows) || !isDense(integers))
+      failAt(path, "{} or {} has strides of its own; expected both dense",
+             scale.name()->string_view(), owner.name()->string_view());
+  }
+
+  /// Integers alone say nothing of a parameter: exactly one variable is their scale.
+  void checkInt8(const Path &path, uint32_t index, const Variable &variable) {
+    if (variable.role() != VariableRole::parameter ||
+        plan.tensors()->Get(variable.tensor())->dtype() != DType::i8)
+      return;
+    const auto scales = std::count_if(plan.variables()->begin(), plan.variables()->end(),
+                                      [&](const Variable *scale) {
+                                        return scale->role() == VariableRole::scale &&
+                                               scale->owner() == static_cast<int32_t>(index);
+                                      });
+    if (scales != 1)
+      failAt(path, "is of i8 and has {} scales; expected one", scales);
+  }
+
   void checkVariables() {
     const auto &variables = *plan.variables();
     for (flatbuffers::uoffset_t i = 0; i < variables.size(); ++i)
@@ -183,6 +213,7 @@ private:
       checkAdapter(Path(path, "adapter"), variable);
       checkOwner(Path(path, "owner"), variable);
       checkMade(Path(path, "role"), variable);
+      checkInt8(path, i, variable);
     }
   }
 
@@ -241,6 +272,11 @@ private:
       if (owner->role() != VariableRole::parameter && owner->role() != VariableRole::state)
         failAt(path, "variable {} is neither parameter nor state", variable.owner());
       checkCopy(path, variable, *owner);
+      return;
+    case VariableRole::scale:
+      if (!owner || owner->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
+      checkScale(path, variable, *owner);
       return;
     }
   }

@@ -44,7 +44,8 @@ double elements(const Tensor &tensor, uint32_t first, uint32_t last) {
 /// Rows, columns, depth and matrices; runtime/calls/MatmulCall.cpp lists the shapes. All 1 where
 /// they are none of those, which executors refuse and the plan's verifier does not.
 std::vector<double> matmulSizes(const Plan &plan, const Step &step, const Matmul &matmul) {
-  const uint32_t result = 2 + (matmul.bias() ? 1 : 0) + (matmul.scaled() ? 2 : 0);
+  const uint32_t result = 2 + (matmul.bias() ? 1 : 0) + (matmul.weight_scale() ? 1 : 0) +
+                          (matmul.scaled() ? 2 : 0);
   if (step.args()->size() <= result)
     return {1, 1, 1, 1};
   const Tensor &a = argument(plan, step, 0), &b = argument(plan, step, 1),

@@ -426,6 +426,11 @@ void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, E
   const auto isParameter = [](const Variable &variable) {
     return variable.role() == VariableRole::parameter;
   };
+  for (const Variable *variable : *file.plan().variables())
+    if (isInt8(file.plan(), *variable))
+      fail("{}: holds {} as integers (--weight-format=int8), of which its numbers cannot be made "
+           "again; expected a plan that holds parameters as they are, to export them",
+           file.origin(), shown(variable->name()->string_view()));
   const TensorFile weights{path, variablesByName(file.plan(), isParameter),
                            metadataOf(file, nullptr)};
   writeTensorFiles(path, {weights}, file, executor, ranks);

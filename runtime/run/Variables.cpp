@@ -7,6 +7,7 @@
 #include "runtime/run/LongWork.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Int8Rows.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
 
@@ -190,7 +191,8 @@ namespace hydra::runtime {
 bool isCopy(const Variable &variable) { return variable.role() == VariableRole::copy; }
 
 bool followsOthers(const Variable &variable) {
-  return isCopy(variable) || variable.role() == VariableRole::derived;
+  return isCopy(variable) || variable.role() == VariableRole::derived ||
+         variable.role() == VariableRole::scale;
 }
 
 bool isSaved(const Variable &variable) {
@@ -216,8 +218,59 @@ support::DType dtypeOf(const Plan &plan, const Variable &variable) {
   return dtypeOf(*plan.tensors()->Get(variable.tensor()));
 }
 
+bool isInt8(const Plan &plan, const Variable &variable) {
+  return variable.role() == VariableRole::parameter &&
+         dtypeOf(plan, variable) == support::DType::I8;
+}
+
+support::DType givenDtypeOf(const Plan &plan, const Variable &variable) {
+  return isInt8(plan, variable) ? support::DType::F32 : dtypeOf(plan, variable);
+}
+
+namespace {
+
+const Variable &scaleOf(const Plan &plan, const Variable &parameter) {
+  return **std::ranges::find_if(*plan.variables(), [&](const Variable *variable) {
+    return variable->role() == VariableRole::scale &&
+           plan.variables()->Get(static_cast<uint32_t>(variable->owner())) == &parameter;
+  });
+}
+
+/// Rows as integers, and their scales; as many at a time as a piece has. Every rank has all of a
+/// parameter of i8.
+void writeInt8(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+               const ElementSource &source) {
+  const Held integers(plan, variable, rank), scales(plan, scaleOf(plan, variable), rank);
+  const std::vector<int64_t> shape = shapeOf(plan, variable);
+  const int64_t rows = shape[0], columns = shape[1], most = std::max<int64_t>(1, kPiece / columns);
+  std::vector<float> given;
+  for (int64_t first = 0; first < rows; first += most) {
+    const int64_t count = std::min(most, rows - first);
+    const auto elements = static_cast<size_t>(count * columns);
+    given.resize(elements);
+    source(first * columns, std::as_writable_bytes(std::span(given)));
+    // The integers begin where the scales end, which are aligned to more.
+    const size_t ofScales = static_cast<size_t>(count) * sizeof(float);
+    const std::span<std::byte> staged = executor.staging(ofScales + elements);
+    const std::span scaleOfRow(reinterpret_cast<float *>(staged.data()),
+                               static_cast<size_t>(count));
+    const std::span integer(reinterpret_cast<int8_t *>(staged.data() + ofScales), elements);
+    executor.parallelFor(count, [&](int64_t row) {
+      const auto begin = static_cast<size_t>(row * columns), size = static_cast<size_t>(columns);
+      scaleOfRow[static_cast<size_t>(row)] = support::quantizeRow(
+          std::span<const float>(given).subspan(begin, size), integer.subspan(begin, size));
+    });
+    scales.write(executor, first, staged.first(ofScales));
+    integers.write(executor, first * columns, staged.subspan(ofScales));
+  }
+}
+
+} // namespace
+
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                    const ElementSource &source) {
+  if (isInt8(plan, variable))
+    return writeInt8(plan, executor, variable, rank, source);
   const std::vector<Held> all = heldWithCopies(plan, variable, rank);
   const support::DType dtype = all.front().dtype;
   const size_t size = support::byteSize(dtype);
@@ -260,26 +313,26 @@ void writeInitialValues(const Plan &plan, Executor &executor, const Variable &va
   const std::vector<Held> all = heldWithCopies(plan, variable, rank);
   const bool zeros =
       init.kind == support::Initializer::Kind::Constant && init.a == 0.0 && !std::signbit(init.a);
-  if (zeros && std::ranges::all_of(all, &Held::dense)) {
+  if (zeros && !isInt8(plan, variable) && std::ranges::all_of(all, &Held::dense)) {
     for (const Held &held : all)
       held.clear(executor);
     return wrote(heldBytes(plan, variable, rank));
   }
-  const support::DType dtype = all.front().dtype;
-  const size_t size = support::byteSize(dtype);
+  const support::DType dtype = givenDtypeOf(plan, variable);
+  const size_t size = support::byteSize(dtype), held = support::byteSize(all.front().dtype);
   writeVariable(plan, executor, variable, rank, [&](int64_t first, std::span<std::byte> out) {
     inRanges(executor, out.size() / size, [&](size_t begin, size_t end) {
       drawRange(init, seed, variable.name()->string_view(), dtype,
                 first + static_cast<int64_t>(begin),
                 out.subspan(begin * size, (end - begin) * size));
     });
-    wrote(out.size());
+    wrote(out.size() / size * held);
   });
 }
 
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                    std::span<const std::byte> values) {
-  const size_t size = support::byteSize(dtypeOf(plan, variable));
+  const size_t size = support::byteSize(givenDtypeOf(plan, variable));
   if (const auto expected = static_cast<size_t>(elementsOf(plan, variable)) * size;
       values.size() != expected)
     support::fail("{}: {} bytes for a variable of {}",
@@ -341,11 +394,11 @@ void deriveVariables(const Plan &plan, Executor &executor) {
 
 ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given,
                           const std::string &name) {
-  return
-      [name = name.empty() ? variable.name()->str() : name, &given, dtype = dtypeOf(plan, variable),
-       shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
-        given.read(name, dtype, shape, first, out);
-      };
+  return [name = name.empty() ? variable.name()->str() : name, &given,
+          dtype = givenDtypeOf(plan, variable),
+          shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
+    given.read(name, dtype, shape, first, out);
+  };
 }
 
 namespace {
@@ -441,7 +494,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
     }
     writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {
       source(first, out);
-      work.add(out.size());
+      work.add(out.size() / support::byteSize(givenDtypeOf(plan, *variable)) *
+               support::byteSize(dtypeOf(plan, *variable)));
     });
   }
   work.finish();

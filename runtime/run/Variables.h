@@ -16,7 +16,7 @@ namespace hydra::runtime {
 
 /// Whether a state has the values of another variable, and is written with it.
 bool isCopy(const planfile::Variable &variable);
-/// Whether others say its values: it is a copy, or programs derive it.
+/// Whether others say its values: it is a copy or a scale, or programs derive it.
 bool followsOthers(const planfile::Variable &variable);
 /// Whether files have it: not what follows another variable, or lives within a step.
 bool isSaved(const planfile::Variable &variable);
@@ -34,13 +34,20 @@ inline constexpr int64_t kPiece = int64_t{1} << 23;
 
 /// Its elements' type.
 support::DType dtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
+/// Whether it is a parameter held as integers, each row with a scale, which is a variable beside
+/// it.
+bool isInt8(const planfile::Plan &plan, const planfile::Variable &variable);
+/// The type that its values are given in: its own, or f32 of what is then rounded to integers.
+support::DType givenDtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 
-/// Fills `out` with elements of a variable from number `first` on, dense, in its own type.
+/// Fills `out` with elements of a variable from number `first` on, dense, in the type that its
+/// values are given in.
 using ElementSource = std::function<void(int64_t first, std::span<std::byte> out)>;
 /// Takes them.
 using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
 
-/// Writes what a rank holds of a variable that is no copy, and of its copies. The source is asked
+/// Writes what a rank holds of a variable that is no copy, of its copies and, of integers, of their
+/// scale (support::quantizeRow makes both). The source is asked
 /// for pieces in increasing order, and for nothing that the rank does not hold; while it makes one
 /// the device takes the one before.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
@@ -50,8 +57,8 @@ void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank,
                    std::span<const std::byte> values);
 
-/// Reads what a rank holds of a variable, in pieces in increasing order, which the sink finds in
-/// staging memory.
+/// Reads what a rank holds of a variable, in its own type and in pieces in increasing order, which
+/// the sink finds in staging memory.
 void readVariable(const planfile::Plan &plan, Executor &executor,
                   const planfile::Variable &variable, uint64_t rank, const ElementSink &sink);
 

@@ -63,6 +63,10 @@ constexpr int64_t scaleBlocks(int64_t size) {
   return size / kScaleBlock + (size % kScaleBlock != 0 ? 1 : 0);
 }
 
+/// Rows of a matmul up to which executors multiply a weight of i8 as it lies: what a sweep over it
+/// keeps in registers. For more it is widened first.
+inline constexpr int64_t kMostInt8Rows = 16;
+
 inline bool isFloat(DType dtype) { return formatOf(dtype).kind == NumberFormat::Kind::Float; }
 /// Signed or unsigned, and no bool.
 bool isInteger(DType dtype);

@@ -75,7 +75,11 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
     const std::string row = fmt::format("{} {}, {}", name, reads ? "read" : "written", phase);
     const Matmul *matmul = step.action_as_Matmul();
     const bool isScale = matmul && matmul->scaled() && number >= 2 && number < 4;
-    if (isScale)
+    const bool isWeightScale =
+        matmul && matmul->weight_scale() && number == (matmul->bias() ? 3U : 2U);
+    if (isWeightScale)
+      kinds.add("scales of weights, read", tensor);
+    else if (isScale)
       kinds.add(kScales[std::min<size_t>(tensor.shape()->size(), std::size(kScales) - 1)], tensor);
     else if (reads && matmul && matmul->compute() == DType::tf32)
       kinds.add(row, support::irName(support::DType::TF32));
@@ -101,6 +105,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   switch (variable.role()) {
   case VariableRole::parameter:
     return "parameters";
+  case VariableRole::scale:
+    return "scales of parameters";
   case VariableRole::moment:
     return "optimizer state";
   case VariableRole::average:

@@ -38,6 +38,7 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
       slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
     else if (auto state = dyn_cast<StateOp>(op); state && state.getRole() != VariableRole::copy &&
                                                  state.getRole() != VariableRole::derived &&
+                                                 state.getRole() != VariableRole::scale &&
                                                  state.getRole() != VariableRole::step_sum)
       slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
   }

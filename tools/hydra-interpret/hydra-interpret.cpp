@@ -263,6 +263,7 @@ private:
       drawInputs(slots, options.seed, 0, values);
     else
       values = readTensors(options.inputs, slots);
+    roundToInt8(driver.model(), values);
     drawn = llvm::any_of(slots, [&](const Slot &s) {
       return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
     });

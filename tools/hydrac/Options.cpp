@@ -359,6 +359,29 @@ static void checkGeneration(const HydracOptions &options) {
     support::fail("--mode=generate: --program is for other modes");
 }
 
+/// Throws Error where weights are to be integers and cannot be: of programs that change them, or
+/// that multiply them by numbers for which there is no kernel.
+static void checkWeights(const HydracOptions &options) {
+  const CompileOptions &compile = options.compile;
+  if (compile.weightFormat != WeightFormat::Int8) {
+    if (options.weightKeep.getNumOccurrences() > 0)
+      support::fail("--weight-keep is for --weight-format=int8");
+    return;
+  }
+  if (compile.mode != Mode::Generate)
+    support::fail("--weight-format=int8 is for --mode=generate: other programs multiply many rows, "
+                  "or change weights");
+  const support::DType format = precisionPolicy(compile.precision)->format;
+  if (format == support::DType::TF32)
+    support::fail("--weight-format=int8: --precision=tf32 rounds weights in each matmul; expected "
+                  "another precision");
+  const Target described = Target::named(options.target);
+  if (format == support::DType::F32 && backendOf(described).wants().narrowInt8Rows)
+    support::fail("--weight-format=int8: target {} multiplies them by rows of 16 bits; expected "
+                  "--precision=bf16, f16 or pure_bf16",
+                  described.name);
+}
+
 /// Throws Error for what the ranks of a mesh cannot share out.
 static void checkSharding(const HydracOptions &options) {
   const CompileOptions &compile = options.compile;
@@ -460,6 +483,7 @@ void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
   checkGeneration(*this);
+  checkWeights(*this);
   checkTuning(*this);
   model.checkQuantization();
   model.checkExchange(/*mayCutBatch=*/splitBatch);

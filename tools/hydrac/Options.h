@@ -178,6 +178,16 @@ struct HydracOptions {
       cl::desc(
           "--mode=generate: how many tokens of a prompt a call reads; what is left goes by the "
           "smaller numbers, and in the end token by token (default: 128,16)")};
+  BoundChoice<WeightFormat> weightFormat{
+      "weight-format", cl::cat(category), cl::location(compile.weightFormat),
+      cl::desc("--mode=generate: what weights of linear layers are held in (default: rounded)"),
+      cl::values(clEnumValN(WeightFormat::Rounded, "rounded", "what --precision multiplies in"),
+                 clEnumValN(WeightFormat::Int8, "int8",
+                            "integers of 8 bits, with a scale for each output"))};
+  cl::list<std::string, std::vector<std::string>> weightKeep{
+      "weight-keep", cl::value_desc("PATTERN"), cl::cat(category), cl::location(compile.weightKeep),
+      cl::desc("--weight-format=int8: parameters that are held as --precision says, by their "
+               "names: layers.*.wo; repeatable (default: none)")};
   cl::list<std::string> phases{
       "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
       cl::desc(

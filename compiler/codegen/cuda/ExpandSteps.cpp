@@ -103,6 +103,10 @@ private:
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
         .Case<plan::MatmulOp>([&](auto op) {
           const FailureOr<bool> few = expandFewRows(launcher, op);
+          if (succeeded(few) && !*few && isInt8(typeOf(op.getB()).getElementType()))
+            return LogicalResult(op.emitOpError(
+                "has a weight of i8, which kernels multiply by at most 16 rows of bf16 or f16 that "
+                "lie at multiples of 16 bytes, and of whose columns there are a multiple of 16"));
           return failed(few) ? failure() : (*few || expandSmallMatmuls(launcher, op), success());
         })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op); })

@@ -44,11 +44,15 @@ std::optional<Rows> rowsOf(Value buffer) {
 struct FewRows {
   Rows a, w, c;
   int64_t n = 0, k = 0;
+  int64_t weightBytes = 2; ///< of a number of w: 2, or 1 of i8
+
+  /// Numbers of a row of w that four threads take at a time.
+  int64_t piece() const { return 64 / weightBytes; }
 };
 
 /// Nothing where a matmul is none.
 std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
-  constexpr int64_t kPiece = 8;
+  constexpr int64_t kLoad = 16; // bytes that a thread loads at a time
   Value a = op.getA(), w = op.getB(), c = op.getC();
   if (op.getTransposeA() || !op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
       op.getSums() || op.getCompute() || !isNarrowFloat(typeOf(a).getElementType()) ||
@@ -56,16 +60,21 @@ std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
     return std::nullopt;
   const std::optional<Rows> ofA = rowsOf(a), ofW = rowsOf(w), ofC = rowsOf(c);
   const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
-  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || k % kPiece || ofA->stride % kPiece ||
-      ofW->stride % kPiece || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
+  const int64_t weightBytes = elementBytes(typeOf(w).getElementType());
+  const int64_t ofLoad = kLoad / weightBytes;
+  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || k % ofLoad || ofA->stride % 8 ||
+      ofW->stride % ofLoad || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
     return std::nullopt;
-  return FewRows{*ofA, *ofW, *ofC, n, k};
+  return FewRows{*ofA, *ofW, *ofC, n, k, weightBytes};
 }
 
-/// Elements between computed rows: those that eight lanes read at a time meet all banks.
-int64_t computedPitch(int64_t k) {
-  constexpr int64_t kNumber = 2, kLine = 128, kPad = 64;
-  return (ceilDiv(k * kNumber, kLine) * kLine + kPad) / kNumber;
+/// Bytes behind a row of a: those that eight lanes read at a time, of two rows, meet all banks.
+int64_t padOf(const FewRows &few) { return few.weightBytes == 1 ? 16 : 64; }
+
+/// Elements between computed rows.
+int64_t computedPitch(const FewRows &few) {
+  constexpr int64_t kNumber = 2, kLine = 128;
+  return (ceilDiv(few.k * kNumber, kLine) * kLine + padOf(few)) / kNumber;
 }
 
 /// Whether no step of any program writes where the buffer lies.
@@ -93,24 +102,33 @@ struct Sweep {
   StringRef name;
   std::string how; ///< its arguments between those of the matmul and whether there is a bias
   LaunchShape shape;
+  bool copies; ///< by the multiprocessor itself
 };
 
 /// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
 /// or of what the target says. Behind the ring are `computed` bytes of rows, where they are not
 /// copied.
-FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said, int64_t m,
-                           int64_t n, int64_t k, int64_t computed) {
+FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said,
+                           const FewRows &few, int64_t computed) {
   constexpr int64_t kWarps = 8, kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
+  const int64_t m = few.a.count, n = few.n, k = few.k;
   const int64_t sums = 2 * kWarps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
   const int64_t ring = target.getBlockShared() - sums - barriers - computed;
   // Rows in pieces of 2 KiB where at least three stages of them fit.
-  const int64_t piece = kWarps * 32;
-  int64_t depth = std::min<int64_t>(said.get("depth").value_or(1024), ceilDiv(k, piece) * piece);
-  const int64_t staged = kRows + (computed ? 0 : m);
-  auto stageBytes = [&] { return staged * (depth * kNumber + kPad); };
+  constexpr int64_t kRowBytes = 2048;
+  const int64_t piece = kWarps * few.piece();
+  int64_t depth = std::min<int64_t>(said.get("depth").value_or(kRowBytes / few.weightBytes),
+                                    ceilDiv(k, piece) * piece);
+  auto stageBytes = [&] {
+    return kRows * (depth * few.weightBytes + kPad) +
+           (computed ? 0 : m * (depth * kNumber + padOf(few)));
+  };
   while (!said.get("depth") && depth > piece && ring / stageBytes() < 3)
     depth = ceilDiv(depth / 2, piece) * piece;
   const int64_t room = ring / stageBytes(), stages = said.get("stages").value_or(room);
+  if (depth % piece != 0)
+    return said.refuse(op) << "of a weight of " << few.weightBytes << " bytes a number a stage has "
+                           << "a multiple of " << piece << " as its depth";
   if (said.get("warps"))
     return said.refuse(op) << "the kernel for targets with bulk copies has " << kWarps << " warps";
   if (!said.empty() && (stages > room || room < 2))
@@ -119,23 +137,27 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
                {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
-                stages * stageBytes() + computed}};
+                stages * stageBytes() + computed},
+               /*copies=*/true};
 }
 
 /// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
 /// half as many.
-FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, int64_t m, int64_t n, int64_t k) {
+FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, const FewRows &few) {
+  const int64_t m = few.a.count;
   const bool many = m > 8;
-  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4, most = many ? 8 : 16;
-  const int64_t warps =
-      said.get("warps").value_or(std::clamp<int64_t>(ceilDiv(ceilDiv(k, 32), 2 * flight), 1, most));
+  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4,
+                most = many || few.weightBytes == 1 ? 8 : 16; // a thread holds more of a
+  const int64_t warps = said.get("warps").value_or(
+      std::clamp<int64_t>(ceilDiv(ceilDiv(few.k, few.piece()), 2 * flight), 1, most));
   if (said.get("depth") || said.get("stages"))
     return said.refuse(op) << "only the kernel for targets with bulk copies has depth and stages";
   if (warps > most)
     return said.refuse(op) << "of " << m << " rows a block has at most " << most << " warps";
   return Sweep{"fewRowsMatmul",
                llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
-               {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}};
+               {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0},
+               /*copies=*/false};
 }
 
 /// Arguments of a kernel, in order.
@@ -185,7 +207,7 @@ std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewR
   for (auto [result, value] : llvm::zip(all, args.drop_front(program.inputs.size()))) {
     if (plan::sameElements(value, matmul.getA())) {
       SmallVector<int64_t> strides(typeOf(value).getRank(), 1);
-      int64_t stride = computedPitch(few.k);
+      int64_t stride = computedPitch(few);
       for (size_t d = strides.size() - 1; d-- > 0; stride *= typeOf(value).getDimSize(d))
         strides[d] = stride;
       program.results.push_back(result);
@@ -225,20 +247,19 @@ bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr 
   for (Value input : inputs)
     bytes += typeOf(input).getNumElements() * elementBytes(typeOf(input).getElementType());
   return bytes <= kMostRead &&
-         kMostShare * few->a.count * computedPitch(few->k) * 2 <= target.getBlockShared();
+         kMostShare * few->a.count * computedPitch(*few) * 2 <= target.getBlockShared();
 }
 
 FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::LaunchOp rows) {
   const std::optional<FewRows> few = fewRowsOf(op);
   if (!few)
     return false;
-  const int64_t m = few->a.count, pitch = rows ? computedPitch(few->k) : 0;
+  const int64_t m = few->a.count, pitch = rows ? computedPitch(*few) : 0;
   Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
   const SaidSizes said = launcher.tiles.of(kFewRowsMatmul);
-  const FailureOr<Sweep> sweep =
-      launcher.target.has(kBulkCopies)
-          ? bulkSweep(op, launcher.target, said, m, few->n, few->k, 2 * m * pitch)
-          : plainSweep(op, said, m, few->n, few->k);
+  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies)
+                                     ? bulkSweep(op, launcher.target, said, *few, 2 * m * pitch)
+                                     : plainSweep(op, said, *few);
   if (failed(sweep))
     return failure();
 
@@ -250,6 +271,12 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
   if (rows) {
     computed = ", " + std::to_string(pitch);
     compute = computeText(rows, op, *few, arguments);
+  } else if (op.getWeightScale() && sweep->copies) {
+    compute = ", GivenRows{}";
+  }
+  if (op.getWeightScale())
+    compute += ", " + arguments.add(op.getWeightScale(), plan::kRead);
+  if (rows) {
     // The operand is neither written nor read.
     launcher.take(cast<plan::StepInterface>(rows.getOperation()));
     launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 4 * m * few->k));

@@ -243,7 +243,7 @@ private:
   bool isWide(const SliceTensor &tensor, RowType type) const {
     RowForm form = *formOfShape(program.domain, tensor.type.getShape());
     return width > 1 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
-           isFloat(type) && program.domain.innerShape.back() % width == 0 &&
+           isFloat(type) && storageBytes(type) > 1 && program.domain.innerShape.back() % width == 0 &&
            tensor.alignment >= width * storageBytes(type);
   }
 

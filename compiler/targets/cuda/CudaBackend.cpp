@@ -132,7 +132,8 @@ struct CudaBackend : TargetBackend {
             .batchedLaunches = true,
             .fewRows = cuda::kFewRows,
             .streams = true,
-            .tiles = true};
+            .tiles = true,
+            .narrowInt8Rows = true};
   }
   std::string transformRefusal(const runtime::FftSpec &spec) const override {
     return runtime::transformRefusal(fileKind(), spec);

@@ -84,8 +84,9 @@ void TypedTensor::fill(const Numbers &numbers) {
     } else {
       auto number = static_cast<float>(roundTo(x, type));
       auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
-      if (isEightBit(type))
-        support::fromDoubles(formatOf(type), {&x, 1},
+      const double whole = roundTo(x, type);
+      if (isEightBit(type) || type == RowType::I8)
+        support::fromDoubles(formatOf(type), {type == RowType::I8 ? &whole : &x, 1},
                              std::as_writable_bytes(std::span(&bytes[at], 1)));
       else if (type == RowType::BF16)
         std::memcpy(&bytes[at], &high, 2);
@@ -110,6 +111,7 @@ Numbers TypedTensor::read() const {
     case RowType::F16:
     case RowType::E4M3:
     case RowType::E5M2:
+    case RowType::I8:
       support::toDoubles(formatOf(type),
                          std::as_bytes(std::span(&word, 1)).first(storageBytes(type)),
                          {&numbers[n], 1});

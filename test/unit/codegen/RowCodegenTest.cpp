@@ -245,6 +245,19 @@ TEST_F(RowCodegenTest, RoundingToBf16) {
   }
 }
 
+/// Whole numbers of 8 bits are read and written as they are, in vectors and alone.
+TEST_F(RowCodegenTest, IntegersOfEightBits) {
+  for (const int64_t n : {256, 255, 7}) {
+    Numbers x;
+    for (int64_t i = 0; i < n; ++i)
+      x.push_back(static_cast<double>(i) - 128);
+    start({{n}, {}}, {{RowForm::Tile, RowType::I8}});
+    EXPECT_EQ(runKernel(finish({{in(0), RowForm::Tile}}, RowType::BF16), {x})[0], x) << n;
+    start({{n}, {}}, {{RowForm::Tile, RowType::F32}});
+    EXPECT_EQ(runKernel(finish({{in(0), RowForm::Tile}}, RowType::I8), {x})[0], x) << n;
+  }
+}
+
 /// What a kernel stores is the pattern that the table of formats says, of numbers near each pattern
 /// and of all others, in vectors and alone.
 TEST_F(RowCodegenTest, RoundingToEightBits) {

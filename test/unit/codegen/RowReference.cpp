@@ -3,6 +3,7 @@
 
 #include "test/support/WordArithmetic.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -24,6 +25,8 @@ double hydra::test::roundTo(double x, RowType type) {
   case RowType::E4M3:
   case RowType::E5M2:
     return support::rounded(formatOf(type), static_cast<float>(x));
+  case RowType::I8:
+    return std::isnan(x) ? -128.0 : std::nearbyint(std::clamp(x, -128.0, 127.0));
   case RowType::I32:
     return std::trunc(x);
   case RowType::I1:

@@ -32,6 +32,16 @@ struct Numbers {
     support::fromDoubles(dtype, values, bytes);
     read();
   }
+  /// Integers from -127 to 127.
+  static Numbers int8(int64_t count, std::mt19937 &random) {
+    Numbers numbers(DType::F32, count, random);
+    numbers.dtype = DType::I8;
+    for (double &x : numbers.values)
+      x = static_cast<double>(random() % 255) - 127;
+    numbers.bytes.resize(numbers.values.size());
+    support::fromDoubles(DType::I8, numbers.values, numbers.bytes);
+    return numbers;
+  }
   void read() { support::toDoubles(dtype, bytes, values); }
 
   /// Puts the elements of a matrix where other strides have them, with NaN between; what it is
@@ -54,6 +64,7 @@ struct Numbers {
 struct Product {
   MatmulSpec spec;
   Numbers a, w, bias, c;
+  std::vector<float> scale; ///< of columns, where w is of integers
 
   Product(DType operands, DType results, int64_t m, int64_t n, int64_t k, int64_t gap, bool hasBias,
           std::mt19937 &random)
@@ -79,7 +90,7 @@ struct Product {
     size_t room = scratch.size();
     std::align(64, product.scratchBytesPerWorker() * threads, base, room);
     product.run(a.bytes.data(), w.bytes.data(), spec.hasBias ? bias.bytes.data() : nullptr,
-                c.bytes.data(), pool,
+                spec.hasWeightScale ? scale.data() : nullptr, c.bytes.data(), pool,
                 {static_cast<std::byte *>(base), product.scratchBytesPerWorker()});
     c.read();
     return c.values;
@@ -119,6 +130,45 @@ TEST(FewRows, AgreeWithDouble) {
     ASSERT_EQ(p.run(3, m), found);
     const int64_t rows = 1 + below(m); // alone or beside others
     ASSERT_EQ(p.run(2, rows), found);
+  }
+}
+
+/// A weight of integers, by rows of every format: sums are scaled before the bias is added.
+TEST(FewRows, MultiplyIntegers) {
+  std::mt19937 random(11);
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  const std::vector<std::pair<DType, DType>> formats = {{DType::F32, DType::F32},
+                                                        {DType::BF16, DType::BF16},
+                                                        {DType::BF16, DType::F32},
+                                                        {DType::F16, DType::F16},
+                                                        {DType::F16, DType::F32}};
+  for (int round = 0; round < 200; ++round) {
+    const auto [operands, results] = formats[static_cast<size_t>(below(5))];
+    const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300),
+                  gap = below(2) * below(20);
+    Product p(operands, results, m, n, k, gap, below(2) == 0, random);
+    p.w = Numbers::int8(n * (k + gap), random);
+    p.spec.b.dtype = DType::I8;
+    p.spec.hasWeightScale = true;
+    for (int64_t j = 0; j < n; ++j)
+      p.scale.push_back(0.01F * static_cast<float>(1 + below(5)));
+    const std::vector<double> found = p.run(1, m);
+    const double rounding = results == DType::F32 ? 1e-6 : results == DType::F16 ? 1e-3 : 8e-3;
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double wanted = 0;
+        for (int64_t e = 0; e < k; ++e)
+          wanted += p.a.values[static_cast<size_t>(i * p.spec.a.rowStride + e)] *
+                    p.w.values[static_cast<size_t>(j * p.spec.b.columnStride + e)];
+        wanted *= p.scale[static_cast<size_t>(j)];
+        if (p.spec.hasBias)
+          wanted += p.bias.values[static_cast<size_t>(j)];
+        ASSERT_NEAR(found[static_cast<size_t>(i * p.spec.c.rowStride + j)], wanted,
+                    rounding * std::abs(wanted) + 3e-5 * std::sqrt(double(k)));
+      }
+    ASSERT_EQ(p.run(3, m), found);
+    ASSERT_EQ(p.run(2, 1 + below(m)), found);
   }
 }
 

@@ -2,12 +2,16 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Int8Rows.h"
 #include "runtime/support/Safetensors.h"
 #include "test/unit/cpu/SharedVariables.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 
 using namespace hydra::runtime;
@@ -249,6 +253,61 @@ TEST(InitialValues, AreTheSameForAnyNumberOfThreads) {
     executor.readRange(momentTensor, 0, std::as_writable_bytes(std::span(moments)));
     EXPECT_TRUE(std::ranges::all_of(moments, [](float m) { return m == 0.0F; })) << threads;
   }
+}
+
+// Files and initialisers have floats; what is held are integers and what rows of them are
+// multiplied by.
+TEST(InitialValues, OfInt8AreRoundedRowByRow) {
+  constexpr int64_t rows = 300, columns = 48;
+  PlanBuilder builder = smallTraining();
+  const auto owner = static_cast<int32_t>(builder.plan.variables.size());
+  planfile::VariableT &weight = *builder.plan.variables[builder.variable("large", {rows, columns})];
+  weight.role = planfile::VariableRole::parameter;
+  weight.initializer->kind = planfile::InitKind::normal;
+  weight.initializer->std = 0.02;
+  weight.tensor = builder.tensor("large.i8", {rows, columns}, planfile::SegmentKind::persistent,
+                                 planfile::DType::i8);
+  planfile::VariableT &scale = *builder.plan.variables[builder.variable("large.scale", {rows})];
+  scale.role = planfile::VariableRole::scale;
+  scale.owner = owner;
+  const PlanFile file = builder.load();
+  const auto &variables = *file.plan().variables();
+  const planfile::Variable &integers = *variables.Get(static_cast<uint32_t>(owner));
+  const planfile::Variable &scales = *variables.Get(static_cast<uint32_t>(owner) + 1);
+  EXPECT_TRUE(isInt8(file.plan(), integers) && isSaved(integers));
+  EXPECT_EQ(givenDtypeOf(file.plan(), integers), support::DType::F32);
+  EXPECT_TRUE(followsOthers(scales));
+  EXPECT_FALSE(isSaved(scales) || isInCheckpoint(scales));
+
+  std::vector<float> drawn(rows * columns), wantedScales(rows), foundScales(rows);
+  std::vector<int8_t> wanted(rows * columns), found(rows * columns);
+  support::fill(support::Initializer::normal(0.02), 5, "large", drawn);
+  for (size_t row = 0; row < rows; ++row)
+    wantedScales[row] =
+        support::quantizeRow(std::span<const float>(drawn).subspan(row * columns, columns),
+                             std::span(wanted).subspan(row * columns, columns));
+  for (const unsigned threads : {1U, 3U}) {
+    CpuExecutor executor(file, {.threads = threads});
+    setVariables(file, executor, 0, nullptr, 5);
+    executor.readRange(integers.tensor(), 0, std::as_writable_bytes(std::span(found)));
+    executor.readRange(scales.tensor(), 0, std::as_writable_bytes(std::span(foundScales)));
+    EXPECT_EQ(found, wanted) << threads;
+    EXPECT_EQ(foundScales, wantedScales) << threads;
+  }
+}
+
+TEST(Int8Rows, AreAtMostHalfAScaleAway) {
+  std::array<int8_t, 4> integers{};
+  const std::array<float, 4> row = {127.0F, -127.0F, 2.5F, -0.4F};
+  EXPECT_EQ(support::quantizeRow(row, integers), 1.0F);
+  EXPECT_EQ(integers, (std::array<int8_t, 4>{127, -127, 2, 0})); // ties to even
+  EXPECT_EQ(support::quantizeRow(std::array<float, 4>{}, integers), 0.0F);
+  EXPECT_EQ(integers, (std::array<int8_t, 4>{}));
+  // No scale that is subnormal, as devices may take that for zero.
+  EXPECT_EQ(support::quantizeRow(std::array<float, 4>{1e-38F}, integers), 0.0F);
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(support::quantizeRow(std::array<float, 4>{infinity, 1.0F}, integers)));
+  EXPECT_TRUE(std::isnan(support::quantizeRow(std::array<float, 4>{1.0F, NAN}, integers)));
 }
 
 TEST(TensorRanges, AreOfDenseTensorsAndInsideThem) {

@@ -150,8 +150,8 @@ std::vector<DamageCase> cases() {
        "variables[2].name: layers.0.w is given twice"},
       {"VariableNameEmpty", [](PlanT &p) { p.variables[2]->name = ""; },
        "variables[2].name: is empty"},
-      {"VariableRole", [](PlanT &p) { p.variables[2]->role = VariableRole(13); },
-       "variables[2].role: 13 is no value of this enum; the largest is 12"},
+      {"VariableRole", [](PlanT &p) { p.variables[2]->role = VariableRole(14); },
+       "variables[2].role: 14 is no value of this enum; the largest is 13"},
       {"VariableTensor", [](PlanT &p) { p.variables[1]->tensor = 931; },
        "variables[1].tensor: tensor index 931 is out of range (plan has 14 tensors)"},
       {"VariableTransient", [](PlanT &p) { p.variables[1]->tensor = 4; },
@@ -212,6 +212,17 @@ std::vector<DamageCase> cases() {
        "variables[2].role: derived needs a program of role derive"},
       {"HistoryOfOneDimension", [](PlanT &p) { p.variables[2]->role = VariableRole::amax_history; },
        "variables[2].tensor: theta is no history; expected f32 of two dimensions"},
+      {"ScaleOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::scale; },
+       "variables[2].owner: variable -1 is no parameter; expected that of a scale"},
+      {"ScaleOfFloats",
+       [](PlanT &p) {
+         p.variables[2]->role = VariableRole::scale;
+         p.variables[2]->owner = 0;
+       },
+       "variables[2].owner: w is no matrix of i8"},
+      {"IntegersWithoutScale",
+       [](PlanT &p) { p.tensors[p.variables[2]->tensor]->dtype = planfile::DType::i8; },
+       "variables[2]: is of i8 and has 0 scales; expected one"},
       {"CopyOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::copy; },
        "variables[2].owner: is not given; a copy needs it"},
       {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(9); },

@@ -4,6 +4,7 @@ typedef unsigned short bf16; // its bits
 struct f16 {
   unsigned short bits;
 };
+typedef signed char int8;
 typedef unsigned int uint32;
 typedef long long int64;
 typedef unsigned long long uint64;
@@ -15,6 +16,7 @@ __device__ __forceinline__ float widen(f16 x) {
   return y;
 }
 __device__ __forceinline__ float widen(float x) { return x; }
+__device__ __forceinline__ float widen(int8 x) { return float(x); }
 __device__ __forceinline__ void assign(float &to, float x) { to = x; }
 __device__ __forceinline__ void assign(bf16 &to, float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to) : "f"(x));

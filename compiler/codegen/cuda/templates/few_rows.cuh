@@ -6,17 +6,75 @@
 // Warps of a block have the same rows and take k in turns; their sums are joined in their order. The first
 // loads of w do not wait for what is in front of the kernel in its stream.
 //
-// Traffic: w once, a once for each block. Limit: memory. Assumes K, and the strides of a and w, to be
-// multiples of 8, and rows at multiples of 16 bytes.
+// Rows of w are of T, or of int8 (W), which have twice as many numbers in as many bytes: they are widened to T in
+// registers, by bytes put behind an exponent, where tensor cores multiply them as they are. Their sums are multiplied
+// by the scale of their row.
+//
+// Traffic: w once, a once for each block. Limit: memory. Assumes rows of a and w at multiples of 16 bytes, and K a
+// multiple of the numbers of w in 16 bytes.
 
-/// `Flight` pieces of 32 numbers of each row of w are loaded while as many are multiplied.
+/// Four integers as T, two in each half of the result; exact.
+template <typename T> __device__ uint2 widenFour(uint32 integers);
+/// 128 or 256 for the sign, and on top of 128 the other seven bits: their difference is the number.
+template <> __device__ __forceinline__ uint2 widenFour<bf16>(uint32 integers) {
+  auto two = [](uint32 apart) {
+    const uint32 ahead = (apart & 0x007f007fu) | 0x43004300u, behind = (apart & 0x00800080u) | 0x43004300u;
+    uint32 both;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(behind), "r"(0xbf80bf80u), "r"(ahead));
+    return both;
+  };
+  return {two(__byte_perm(integers, 0, 0x4140)), two(__byte_perm(integers, 0, 0x4342))};
+}
+/// 128 more than the number on top of 1024, less 1152.
+template <> __device__ __forceinline__ uint2 widenFour<f16>(uint32 integers) {
+  auto two = [](uint32 ahead) {
+    uint32 both;
+    asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(both) : "r"(ahead), "r"(0x64806480u));
+    return both;
+  };
+  const uint32 positive = integers ^ 0x80808080u;
+  return {two(__byte_perm(positive, 0x64646464u, 0x4140)), two(__byte_perm(positive, 0x64646464u, 0x4342))};
+}
+
+/// 16 bytes of a row of w as pairs of T.
+template <typename T> __device__ __forceinline__ void pairsOf(const T *, uint4 of, uint32 (&to)[4]) {
+  to[0] = of.x, to[1] = of.y, to[2] = of.z, to[3] = of.w;
+}
+template <typename T> __device__ __forceinline__ void pairsOf(const int8 *, uint4 of, uint32 (&to)[8]) {
+  const uint32 four[4] = {of.x, of.y, of.z, of.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint2 wide = widenFour<T>(four[i]);
+    to[2 * i] = wide.x, to[2 * i + 1] = wide.y;
+  }
+}
+/// Adds the products of pairs of two rows of w and as many of a row of a. What is widened has two sums, so that of
+/// twice as many instructions no more wait for each other.
+template <typename T, int Pairs>
+__device__ __forceinline__ void multiplyPairs(float (&sum)[Pairs / 4][4], const uint32 (&low)[Pairs], const uint32 (&high)[Pairs],
+                                              const uint4 (&a)[Pairs / 4]) {
+#pragma unroll
+  for (int i = 0; i < Pairs / 4; ++i) {
+    multiply<T>(sum[i], {low[4 * i], high[4 * i], low[4 * i + 1], high[4 * i + 1]}, a[i].x, a[i].y);
+    multiply<T>(sum[i], {low[4 * i + 2], high[4 * i + 2], low[4 * i + 3], high[4 * i + 3]}, a[i].z, a[i].w);
+  }
+}
+
+__device__ __forceinline__ float joined(const float (&sum)[1][4], int i) { return sum[0][i]; }
+__device__ __forceinline__ float joined(const float (&sum)[2][4], int i) { return sum[0][i] + sum[1][i]; }
+
+/// `Flight` pieces of 64 bytes of each row of w are loaded while as many are multiplied.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Tiles,
-          int Warps, int Flight, bool Bias>
-__device__ __forceinline__ void fewRowsMatmul(const T *a, const T *w, const C *bias, C *c) {
-  constexpr int columns = (M + 7) / 8, pieces = (K + 31) / 32, rounds = (pieces + Warps * Flight - 1) / (Warps * Flight);
+          int Warps, int Flight, bool Bias, typename W>
+__device__ __forceinline__ void fewRowsMatmul(const T *a, const W *w, const C *bias, C *c,
+                                              const float *scale = nullptr) {
+  constexpr int mine = 16 / int(sizeof(W)), piece = 4 * mine; // numbers of a thread, and of the four of a row
+  constexpr int pairs = mine / 2, loads = pairs / 4;          // of a row of w, and of a in 16 bytes
+  constexpr int columns = (M + 7) / 8, pieces = (K + piece - 1) / piece;
+  constexpr int rounds = (pieces + Warps * Flight - 1) / (Warps * Flight);
   constexpr int rows = 16 * Tiles, width = 8 * columns + 1;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, first = blockIdx.x * rows;
-  const T *row[Tiles][2];
+  const W *row[Tiles][2];
 #pragma unroll
   for (int i = 0; i < Tiles; ++i)
 #pragma unroll
@@ -24,9 +82,11 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const T *w, const C *b
       row[i][half] = w + int64(min(first + i * 16 + half * 8 + group, N - 1)) * StrideW;
 
   struct Round {
-    uint4 w[Flight][Tiles][2], a[Flight][columns];
+    uint4 w[Flight][Tiles][2], a[Flight][columns][loads];
   };
-  auto offset = [&](int round, int u) { return ((round * Flight + u) * Warps + warp) * 32 + lane % 4 * 8; };
+  auto offset = [&](int round, int u) {
+    return ((round * Flight + u) * Warps + warp) * piece + lane % 4 * mine;
+  };
   auto loadW = [&](Round &to, int round) {
 #pragma unroll
     for (int u = 0; u < Flight; ++u)
@@ -42,24 +102,27 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const T *w, const C *b
 #pragma unroll
     for (int u = 0; u < Flight; ++u)
 #pragma unroll
-      for (int j = 0; j < columns; ++j) {
-        int k = offset(round, u), r = j * 8 + group;
-        to.a[u][j] = k < K && r < M ? *reinterpret_cast<const uint4 *>(a + r * StrideA + k) : uint4{};
-      }
+      for (int j = 0; j < columns; ++j)
+#pragma unroll
+        for (int l = 0; l < loads; ++l) {
+          int k = offset(round, u), r = j * 8 + group;
+          to.a[u][j][l] =
+              k < K && r < M ? *reinterpret_cast<const uint4 *>(a + r * StrideA + k + 8 * l) : uint4{};
+        }
   };
 
-  float sums[Tiles][columns][4] = {};
+  float sums[Tiles][columns][loads][4] = {};
   auto multiplyRound = [&](const Round &of) {
 #pragma unroll
     for (int u = 0; u < Flight; ++u)
 #pragma unroll
       for (int i = 0; i < Tiles; ++i) {
-        const uint4 low = of.w[u][i][0], high = of.w[u][i][1];
+        uint32 low[pairs], high[pairs];
+        pairsOf<T>(w, of.w[u][i][0], low);
+        pairsOf<T>(w, of.w[u][i][1], high);
 #pragma unroll
-        for (int j = 0; j < columns; ++j) {
-          multiply<T>(sums[i][j], {low.x, high.x, low.y, high.y}, of.a[u][j].x, of.a[u][j].y);
-          multiply<T>(sums[i][j], {low.z, high.z, low.w, high.w}, of.a[u][j].z, of.a[u][j].w);
-        }
+        for (int j = 0; j < columns; ++j)
+          multiplyPairs<T>(sums[i][j], low, high, of.a[u][j]);
       }
   };
   Round even, odd;
@@ -88,7 +151,7 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const T *w, const C *b
     for (int j = 0; j < columns; ++j)
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        parts[warp][i * 16 + x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = sums[i][j][x];
+        parts[warp][i * 16 + x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = joined(sums[i][j], x);
   __syncthreads();
   for (int i = threadIdx.x; i < rows * M; i += Warps * 32) {
     int n = i % rows, m = i / rows;
@@ -98,6 +161,8 @@ __device__ __forceinline__ void fewRowsMatmul(const T *a, const T *w, const C *b
 #pragma unroll
     for (int p = 0; p < Warps; ++p)
       sum += parts[p][n][m];
+    if (sizeof(W) == 1)
+      sum *= scale[first + n];
     if (Bias)
       sum += widen(bias[first + n]);
     assign(c[m * StrideC + first + n], sum);

@@ -14,7 +14,7 @@
 // is a launch less, and what w waits for is as far away as what a would be made of.
 //
 // Traffic: w once, a once for each 16 rows of w (from the second cache), or what it is computed from once for each
-// block. Limit: memory. Assumes K, and the strides of a and w, to be multiples of 8, and rows at multiples of 16 bytes.
+// block. Limit: memory. Rows of w may be of int8 (W), as few_rows.cuh has them, which says what is assumed.
 
 /// Of a that lies in memory.
 struct GivenRows {
@@ -23,12 +23,16 @@ struct GivenRows {
 
 /// `PitchX`: elements between the rows that `compute`, called by 256 threads, writes; 0: a is given.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
-          int Stages, bool Bias, int PitchX = 0, typename Compute = GivenRows>
-__device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bias, C *c, Compute compute = {}) {
+          int Stages, bool Bias, int PitchX = 0, typename W, typename Compute = GivenRows>
+__device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bias, C *c, Compute compute = {},
+                                            const float *scale = nullptr) {
   constexpr int warps = 8, copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
-  constexpr int rounds = (K + Depth - 1) / Depth, pitch = Depth * int(sizeof(T)) + 64; // of rows: no bank meets twice
+  constexpr int mine = 16 / int(sizeof(W)), pairs = mine / 2, loads = pairs / 4; // of a thread, as in few_rows.cuh
+  constexpr int rounds = (K + Depth - 1) / Depth;
+  // Of rows: those that eight lanes read at a time meet all banks.
+  constexpr int pitchW = Depth * int(sizeof(W)) + 64, pitchA = Depth * int(sizeof(T)) + 64 / (loads * loads);
   constexpr bool given = PitchX == 0;
-  constexpr int staged = given ? M : 0, stageBytes = (rows + staged) * pitch; // rows of a in a stage
+  constexpr int staged = given ? M : 0, stageBytes = rows * pitchW + staged * pitchA; // rows of a in a stage
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4;
   const int first = int(int64(N) * blockIdx.x / gridDim.x), end = int(int64(N) * (blockIdx.x + 1) / gridDim.x);
   const int tiles = (end - first + rows - 1) / rows;
@@ -64,24 +68,24 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
         }
       }
     };
-    auto bytesOf = [&](const Place &at) { return min(Depth, K - at.round * Depth) * int(sizeof(T)); };
+    auto numbersOf = [&](const Place &at) { return min(Depth, K - at.round * Depth); };
     auto copyW = [&](const Place &at) {
-      const int count = min(rows, end - first - at.tile * rows), bytes = bytesOf(at);
+      const int count = min(rows, end - first - at.tile * rows), bytes = numbersOf(at) * int(sizeof(W));
       const uint32 barrier = full + 8 * at.stage;
-      const int mine = (count - copier + copiers - 1) / copiers + (staged - copier + copiers - 1) / copiers;
-      arriveExpecting(barrier, mine * bytes);
+      const int ofW = (count - copier + copiers - 1) / copiers, ofA = (staged - copier + copiers - 1) / copiers;
+      arriveExpecting(barrier, ofW * bytes + ofA * numbersOf(at) * int(sizeof(T)));
 #pragma unroll
       for (int i = 0; i < rows; i += copiers)
         if (const int row = i + copier; row < count)
-          copyBulk(sharedAddress(memory) + at.stage * stageBytes + row * pitch,
+          copyBulk(sharedAddress(memory) + at.stage * stageBytes + row * pitchW,
                    w + (first + at.tile * rows + row) * StrideW + at.round * Depth, bytes, barrier);
     };
     auto copyA = [&](const Place &at) {
 #pragma unroll
       for (int i = 0; i < staged; i += copiers)
         if (const int row = i + copier; row < staged)
-          copyBulk(sharedAddress(memory) + at.stage * stageBytes + (rows + row) * pitch,
-                   a + row * StrideA + at.round * Depth, bytesOf(at), full + 8 * at.stage);
+          copyBulk(sharedAddress(memory) + at.stage * stageBytes + rows * pitchW + row * pitchA,
+                   a + row * StrideA + at.round * Depth, numbersOf(at) * int(sizeof(T)), full + 8 * at.stage);
     };
     Place w0, a0;
     for (int i = 0; i < Stages && w0.tile < tiles; ++i, w0.next())
@@ -109,30 +113,32 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
   int stage = 0;
   bool odd = false;
   for (int tile = 0; tile < tiles; ++tile) {
-    float sum[columns][4] = {};
+    float sum[columns][loads][4] = {};
     for (int round = 0; round < rounds; ++round) {
       waitFor(full + 8 * stage, odd);
       const unsigned char *of = memory + stage * stageBytes;
 #pragma unroll
-      for (int piece = 0; piece < each; piece += 32) {
-        const int k = warp * each + piece + lane % 4 * 8;
+      for (int piece = 0; piece < each; piece += 4 * mine) {
+        const int k = warp * each + piece + lane % 4 * mine;
         if (K % Depth != 0 && round * Depth + warp * each + piece >= K)
           break;
-        const bool exists = K % 32 == 0 || round * Depth + k < K;
-        auto at = [&](int row, bool is) {
-          return is && exists ? *reinterpret_cast<const uint4 *>(of + row * pitch + k * int(sizeof(T))) : uint4{};
+        const bool exists = K % (4 * mine) == 0 || round * Depth + k < K;
+        auto at = [&](const void *from, bool is) {
+          return is && exists ? *reinterpret_cast<const uint4 *>(from) : uint4{};
         };
-        const uint4 low = at(group, true), high = at(8 + group, true);
+        uint32 low[pairs], high[pairs];
+        pairsOf<T>(w, at(of + group * pitchW + k * int(sizeof(W)), true), low);
+        pairsOf<T>(w, at(of + (8 + group) * pitchW + k * int(sizeof(W)), true), high);
 #pragma unroll
         for (int j = 0; j < columns; ++j) {
           const int r = j * 8 + group;
-          uint4 two;
-          if (given)
-            two = at(rows + r, r < M);
-          else
-            two = r < M && exists ? *reinterpret_cast<const uint4 *>(x + r * PitchX + round * Depth + k) : uint4{};
-          multiply<T>(sum[j], {low.x, high.x, low.y, high.y}, two.x, two.y);
-          multiply<T>(sum[j], {low.z, high.z, low.w, high.w}, two.z, two.w);
+          const T *row = given ? reinterpret_cast<const T *>(of + rows * pitchW + r * pitchA) + k
+                               : x + r * PitchX + round * Depth + k;
+          uint4 numbers[loads];
+#pragma unroll
+          for (int l = 0; l < loads; ++l)
+            numbers[l] = at(row + 8 * l, r < M);
+          multiplyPairs<T>(sum[j], low, high, numbers);
         }
       }
       __syncwarp();
@@ -143,12 +149,12 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
         odd = !odd;
       }
     }
-    float(*joined)[rows][width] = sums[tile % 2];
+    float(*parts)[rows][width] = sums[tile % 2];
 #pragma unroll
     for (int j = 0; j < columns; ++j)
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        joined[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = sum[j][x];
+        parts[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = joined(sum[j], x);
     asm volatile("bar.sync 1, %0;" ::"n"(warps * 32) : "memory");
     for (int i = threadIdx.x; i < rows * M; i += warps * 32) {
       const int n = i % rows, m = i / rows, row = first + tile * rows + n;
@@ -157,7 +163,9 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
       float total = 0.0f;
 #pragma unroll
       for (int p = 0; p < warps; ++p)
-        total += joined[p][n][m];
+        total += parts[p][n][m];
+      if (sizeof(W) == 1)
+        total *= scale[row];
       if (Bias)
         total += widen(bias[row]);
       assign(c[m * StrideC + row], total);
