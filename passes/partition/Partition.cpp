@@ -35,6 +35,7 @@ struct LoopForm {
 
 /// What the programs of a model have in common while they are partitioned along one axis.
 struct Axis {
+  MeshAttr mesh;
   StringAttr name;
   int64_t ranks;
   int64_t exchanges = 0; ///< so far: their numbers
@@ -48,7 +49,21 @@ struct Axis {
     if (auto state = dyn_cast<StateOp>(variable); state && state.isPart())
       return Spread::part();
     FlatUnitAttr unit = unitOf(variable);
-    return unit && unit.getOver() == name ? Spread::rows(0) : Spread::same();
+    return unit ? rowsOver(unit.getOver()) : Spread::same();
+  }
+
+  /// Of what is cut over these axes, the rows that a rank has along this one. Axes named before it cut
+  /// into larger pieces; where they are inside of it, and so have yet to cut, each of these pieces is
+  /// a block.
+  Spread rowsOver(StringRef over) const {
+    Spread rows = Spread::rows(0);
+    for (StringRef each : MeshAttr::axesOf(over)) {
+      if (each == name.getValue())
+        return rows;
+      if (mesh.stride(each) < mesh.stride(name))
+        rows.blocks *= mesh.size(each);
+    }
+    return Spread::same();
   }
 };
 
@@ -128,8 +143,11 @@ private:
     if (isa<BroadcastOp>(op) && !body && in[0].isPart() &&
         !isSummedSmall(op.getResult(0), build::typeOf(op.getOperand(0)).getNumElements()))
       in[0] = Spread::same();
-    // What is cut is gathered as it lies, whatever is read out of it.
-    if (isa<ReshapeOp>(op) && in[0].isRows() && op.getOperand(0).getDefiningOp<UseOp>())
+    // What is cut is gathered as it lies, whatever is read out of it; what another axis has cut too is
+    // gathered over that one first.
+    const bool readsOut = isa<ReshapeOp>(op) && op.getOperand(0).getDefiningOp<UseOp>() &&
+                          llvm::none_of(op.getUsers(), llvm::IsaPred<CollectiveOpInterface>);
+    if (readsOut && in[0].isRows())
       in[0] = Spread::same();
     auto add = dyn_cast<AddOp>(op);
     const bool updatesPart = add && isUpdateOfPart(add);
@@ -172,9 +190,17 @@ private:
     const bool isAdded = x.spread.isPart() && add && llvm::any_of(add->getOperands(), [](Value v) {
                            return v.getDefiningOp<UseOp>();
                          });
-    const Spread spread = isAdded ? Spread::part() : Spread::rows(0);
+    const Spread spread = isAdded ? Spread::part() : rowsOf(shard);
     place(shard.getY(), isAdded ? x.value : as(shard.getX(), spread, shard), spread);
     return success();
+  }
+
+  /// The rows that a rank has of what other axes have yet to cut into larger pieces.
+  Spread rowsOf(ShardOp shard) const {
+    Spread rows = Spread::rows(0);
+    while ((shard = shard.getX().getDefiningOp<ShardOp>()))
+      rows.blocks *= axis.mesh.size(shard.getOver());
+    return rows;
   }
 
   /// Whether all that is computed from a part is linear in it until it is returned, or has at most
@@ -225,13 +251,14 @@ private:
   /// device has one part after the other.
   bool startsSum(AddOp add) {
     Spread first = spreadOf(add.getA()), second = spreadOf(add.getB());
-    if (first == Spread::rows(0) && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
-      Value sum =
-          ReduceScatterOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(add.getB()).value,
-                                  placed.lookup(add.getA()).value, b.getI64IntegerAttr(0),
-                                  axis.name, ranksAttr(), TypeAttr());
+    if (first.isRows() && !first.order && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
+      const int64_t size = build::shapeOf(add.getY())[first.dim];
+      Value part = apart(placed.lookup(add.getB()).value, first, size);
+      Value start = apart(placed.lookup(add.getA()).value, first, size / axis.ranks);
+      Value sum = ReduceScatterOp::create(b, madeBy(kPass, add.getLoc()), part, start,
+                                          axisOf(first), axis.name, ranksAttr(), TypeAttr());
       ++axis.reductions;
-      place(add.getY(), sum, first);
+      place(add.getY(), merged(sum, add.getY(), first), first);
       return true;
     }
     if (!(first.isSame() && second.isPart()) && !(first.isPart() && second.isSame()))
@@ -542,7 +569,7 @@ struct Partition : impl::PartitionBase<Partition> {
       return;
     // Outermost first: the ranks of a node have neighbouring rows.
     for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
-      Axis axis{name, ranks};
+      Axis axis{*mesh, name, ranks};
       const bool differs = llvm::any_of(model.getBody().front(), [&](Operation &op) {
         return isa<ParamOp, StateOp>(op) && !axis.spreadOf(&op).isSame();
       });
@@ -557,12 +584,44 @@ struct Partition : impl::PartitionBase<Partition> {
       shard.getY().replaceAllUsesWith(shard.getX());
       shard.erase();
     });
+    joinGathers(model);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       eraseDead(entry.getBody().front());
     eraseUnusedBodies(model);
   }
 
 private:
+  /// What is gathered of a unit over one axis after the other is one gather over all that cut it:
+  /// later passes see what a rank has, and what all of them have.
+  static void joinGathers(ModelOp model) {
+    SmallVector<AllGatherOp> gathers;
+    model.walk([&](AllGatherOp gather) { gathers.push_back(gather); });
+    for (AllGatherOp last : gathers) {
+      SmallVector<StringRef> axes;
+      Value piece = last.getY();
+      for (AllGatherOp each = last; each && isSideBySide(each);
+           each = piece.getDefiningOp<AllGatherOp>()) {
+        axes.push_back(each.getOver());
+        piece = build::behindReshapes(each.getX());
+      }
+      auto use = piece.getDefiningOp<UseOp>();
+      FlatUnitAttr unit = use ? unitOf(use.lookup()) : FlatUnitAttr();
+      if (axes.size() < 2 || !unit || unit.getOver().getValue() != MeshAttr::joined(axes))
+        continue;
+      OpBuilder b(last);
+      Value whole = AllGatherOp::create(
+          b, last.getLoc(), piece, b.getI64IntegerAttr(0), unit.getOver(),
+          b.getI64IntegerAttr(model.getMesh()->size(unit.getOver())), last.getNumberAttr());
+      last.getY().replaceAllUsesWith(
+          build::reshape(b, last.getLoc(), whole, build::shapeOf(last.getY())));
+    }
+  }
+
+  /// Whether what ranks have lies one behind the other in memory.
+  static bool isSideBySide(AllGatherOp gather) {
+    return productOf(build::shapeOf(gather.getX()).take_front(gather.getAxis())) == 1;
+  }
+
   /// Gives units, and the state that belongs to them, the rows that a rank has along the axis.
   static void cutVariables(ModelOp model, const Axis &axis) {
     SmallVector<Operation *> variables;
@@ -576,7 +635,8 @@ private:
     }
     for (Operation *variable : variables)
       if (auto param = dyn_cast<ParamOp>(variable))
-        param.setUnitAttr(param.getUnitAttr().withPieces(axis.ranks));
+        param.setUnitAttr(
+            param.getUnitAttr().withPieces(param.getUnitAttr().getPieces() * axis.ranks));
   }
 
   LogicalResult write(EntryOp entry, Axis &axis) {

@@ -55,11 +55,9 @@ std::string unitText(const Plan &plan, const Variable &variable) {
   const Member *member = variable.member();
   if (!member)
     return "";
-  return fmt::format(
-      "  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
-      member->axis() < 0
-          ? ""
-          : " over " + plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->name()->str());
+  const std::span<const uint32_t> axes = runtime::axesOf(variable);
+  return fmt::format("  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
+                     axes.empty() ? "" : " over " + runtime::axesText(plan, axes));
 }
 
 std::string initializerText(const Initializer &init) {
