@@ -69,8 +69,8 @@ std::optional<Crossing> findCrossing(const std::vector<Axis> &axes, int64_t node
   return std::nullopt;
 }
 
-/// Of a sum of so many bytes, which ranks exchange in pieces and gather; parameters that are cut are
-/// gathered, and their gradients exchanged, in pieces of that size too.
+/// Of a sum of so many bytes, which ranks exchange in pieces and gather; parameters that are cut
+/// are gathered, and their gradients exchanged, in pieces of that size too.
 double sumSeconds(const Links &links, const RankGroup &group, double bytes) {
   const auto ranks = static_cast<double>(group.ranks);
   return 2 * links.seconds(group, static_cast<uint64_t>(bytes * (ranks - 1) / ranks));
@@ -120,7 +120,7 @@ void factorAtNodes(CompileOptions &compile) {
                     fmt::join(mesh, ","), nodeRanks, axis.name);
     return;
   }
-  const bool exchanges = hasBackward(compile.mode) || compile.sharding == Sharding::Fsdp;
+  const bool exchanges = hasBackward(compile.mode) || compile.sharding != Sharding::Ddp;
   const bool isBetter = isKnown && exchanges && isFaster(compile.target, *crossing);
   if (!isAsked && !isBetter) {
     compile.nodeRanks = 0;

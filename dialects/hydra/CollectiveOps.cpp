@@ -3,6 +3,8 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -102,8 +104,8 @@ static LogicalResult verifyAxis(CollectiveOpInterface op) {
   return success();
 }
 
-/// Whether ranks can meet here: in a program. Over several axes goes what has the same result as one
-/// collective after the other: sums have an order, and pieces a place, along each axis.
+/// Whether ranks can meet here: in a program. Over several axes goes what has the same result as
+/// one collective after the other: sums have an order, and pieces a place, along each axis.
 static LogicalResult verifyPlace(CollectiveOpInterface op) {
   auto entry = dyn_cast<EntryOp>(op->getParentOp());
   if (!entry || !entry.isProgram())
@@ -231,9 +233,9 @@ void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) 
   const MeshAttr mesh = *getOperation()->getParentOfType<ModelOp>().getMesh();
   grads[0] = g[0];
   for (StringRef axis : MeshAttr::axesOf(getOver()))
-    grads[0] =
-        ReduceScatterOp::create(b, getLoc(), grads[0], Value(), getAxisAttr(), b.getStringAttr(axis),
-                                b.getI64IntegerAttr(mesh.size(axis)), TypeAttr());
+    grads[0] = ReduceScatterOp::create(b, getLoc(), grads[0], Value(), getAxisAttr(),
+                                       b.getStringAttr(axis), b.getI64IntegerAttr(mesh.size(axis)),
+                                       TypeAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//

@@ -305,7 +305,8 @@ LogicalResult VariableOp::verify() {
                                              : SmallVector<StringRef, 2>();
   for (auto [i, name] : llvm::enumerate(over)) {
     auto axes = (*this)->getParentOfType<PlanModuleOp>().getBody().getOps<MeshAxisOp>();
-    auto axis = llvm::find_if(axes, [&, name = name](MeshAxisOp op) { return op.getName() == name; });
+    auto axis =
+        llvm::find_if(axes, [&, name = name](MeshAxisOp op) { return op.getName() == name; });
     if (axis == axes.end())
       return emitOpError() << "is cut over \"" << name << "\", which is no axis of the mesh";
     if (llvm::is_contained(ArrayRef(over).take_front(i), name))

@@ -244,8 +244,8 @@ private:
     return sum;
   }
 
-  /// `[..., ranks n, ...]` as `[ranks, ..., n, ...]`; nothing moves where it is the first axis that has
-  /// more than one.
+  /// `[..., ranks n, ...]` as `[ranks, ..., n, ...]`; nothing moves where it is the first axis that
+  /// has more than one.
   Value piecesFirst(Value x, int64_t axis) {
     SmallVector<int64_t> shape(build::shapeOf(x));
     if (productOf(ArrayRef(shape).take_front(axis)) == 1)

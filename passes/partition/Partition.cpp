@@ -52,9 +52,9 @@ struct Axis {
     return unit ? rowsOver(unit.getOver()) : Spread::same();
   }
 
-  /// Of what is cut over these axes, the rows that a rank has along this one. Axes named before it cut
-  /// into larger pieces; where they are inside of it, and so have yet to cut, each of these pieces is
-  /// a block.
+  /// Of what is cut over these axes, the rows that a rank has along this one. Axes named before it
+  /// cut into larger pieces; where they are inside of it, and so have yet to cut, each of these
+  /// pieces is a block.
   Spread rowsOver(StringRef over) const {
     Spread rows = Spread::rows(0);
     for (StringRef each : MeshAttr::axesOf(over)) {
@@ -143,8 +143,8 @@ private:
     if (isa<BroadcastOp>(op) && !body && in[0].isPart() &&
         !isSummedSmall(op.getResult(0), build::typeOf(op.getOperand(0)).getNumElements()))
       in[0] = Spread::same();
-    // What is cut is gathered as it lies, whatever is read out of it; what another axis has cut too is
-    // gathered over that one first.
+    // What is cut is gathered as it lies, whatever is read out of it; what another axis has cut too
+    // is gathered over that one first.
     const bool readsOut = isa<ReshapeOp>(op) && op.getOperand(0).getDefiningOp<UseOp>() &&
                           llvm::none_of(op.getUsers(), llvm::IsaPred<CollectiveOpInterface>);
     if (readsOut && in[0].isRows())

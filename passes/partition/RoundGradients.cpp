@@ -72,8 +72,8 @@ private:
     return state && state.isPart();
   }
 
-  /// What a sum over ranks adds up, if those are sums over another axis: pieces of these go over this
-  /// one, as they are. Null if they are not.
+  /// What a sum over ranks adds up, if those are sums over another axis: pieces of these go over
+  /// this one, as they are. Null if they are not.
   static Value sumBefore(Operation *sum) {
     Value x = sum->getOperand(0);
     if (isa<ReduceScatterOp>(sum))

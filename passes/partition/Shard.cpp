@@ -304,7 +304,8 @@ private:
   /// slower ones are pieces of these.
   StringAttr innermost(MeshAttr mesh) const {
     SmallVector<StringRef> axes;
-    for (auto [name, size] : llvm::zip_equal(mesh.getAxes().take_back(levels), mesh.getSizes().take_back(levels)))
+    for (auto [name, size] :
+         llvm::zip_equal(mesh.getAxes().take_back(levels), mesh.getSizes().take_back(levels)))
       if (size > 1)
         axes.insert(axes.begin(), name.getValue());
     if (axes.empty()) // all of a rank alone

@@ -41,7 +41,7 @@ private:
   /// before.
   void split(AllGatherOp gather, MeshAttr mesh) {
     OpBuilder b(gather);
-    const Location loc = madeBy(kPass, gather.getLoc());
+    const Location loc = gather.getLoc(); // reports name who wanted it
     const SmallVector<StringRef, 2> axes = MeshAttr::axesOf(gather.getOver());
     Value whole = gather.getX();
     for (StringRef axis : llvm::reverse(axes)) {
@@ -62,8 +62,8 @@ private:
     Value sum;
     for (StringRef axis : MeshAttr::axesOf(rank.getOver())) {
       const int64_t size = mesh.size(axis);
-      Value digit = RankOp::create(b, loc, rank.getType(), b.getStringAttr(axis),
-                                   b.getI64IntegerAttr(size));
+      Value digit =
+          RankOp::create(b, loc, rank.getType(), b.getStringAttr(axis), b.getI64IntegerAttr(size));
       sum = sum ? AddOp::create(b, loc, build::scale(b, loc, sum, static_cast<double>(size)), digit)
                       .getResult()
                 : digit;

@@ -26,7 +26,8 @@ uint64_t nodeRanksOf(const planfile::Plan &plan);
 /// Where a rank is along an axis of the mesh.
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis);
 
-/// The same along several axes, those named first counting most (Member in plan.fbs); 0 without any.
+/// The same along several axes, those named first counting most (Member in plan.fbs); 0 without
+/// any.
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, std::span<const uint32_t> axes);
 
 /// How many ranks that is: the product of their sizes.

@@ -26,8 +26,8 @@ struct VariablePart {
 
   int64_t first = 0, count = 0; ///< elements [first, first + count); there may be none
   int64_t place = 0;            ///< of the first one, in elements of the variable's tensor
-  std::vector<uint32_t> axes; ///< along which ranks hold different elements; none: all hold all
-  bool isFirst = false; ///< no rank of a lower number holds the same elements
+  std::vector<uint32_t> axes;   ///< along which ranks hold different elements; none: all hold all
+  bool isFirst = false;         ///< no rank of a lower number holds the same elements
 };
 
 /// Whether ranks hold different elements of any variable.

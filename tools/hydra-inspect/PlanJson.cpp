@@ -2,6 +2,7 @@
 #include "tools/hydra-inspect/PlanJson.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"

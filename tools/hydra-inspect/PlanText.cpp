@@ -1,6 +1,7 @@
 // Rendering of everything but the blocks of programs (StepsText.cpp).
 #include "tools/hydra-inspect/PlanText.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
