@@ -24,9 +24,9 @@ constexpr uint64_t kSmall = 8;
 /// nothing else reads: they go together.
 struct Exchange {
   llvm::SmallVector<int64_t, 2> blocks; ///< in their order
-  int64_t after;                        ///< the last block that must stand before it; -1: none
-  double ready;                         ///< when that ends
-  double need;                          ///< when the first block begins that needs what it brings
+  int64_t after; ///< the last block that must stand before it; -1: none
+  double ready;  ///< when that ends
+  double need;   ///< when the first block begins that needs what it brings
   double seconds;
   uint64_t gathered; ///< bytes of what it brings, of a gather
   double start = 0;
@@ -37,7 +37,8 @@ struct Exchange {
 /// Moves the gathers of one program.
 class GatherSchedule {
 public:
-  GatherSchedule(plan::ProgramOp program, const Roofline &rates, uint64_t ahead) : table(program) {
+  GatherSchedule(plan::ProgramOp program, const Roofline &rates, uint64_t ahead)
+      : table(program) {
     for (size_t i = 0; i < table.operations.size(); ++i)
       if (table.meetsRanks(i) && !addToChain(static_cast<int64_t>(i), rates))
         exchanges.push_back(describe(static_cast<int64_t>(i), rates));
@@ -53,8 +54,7 @@ public:
     llvm::DenseSet<int64_t> moved;
     for (auto [number, exchange] : llvm::enumerate(exchanges)) {
       int64_t place = exchange.gathered > 0 ? placeOf(number) : exchange.block();
-      while (
-          moved.contains(place)) // that gather stands earlier now, maybe before what this one needs
+      while (moved.contains(place)) // that gather stands earlier now, maybe before what this one needs
         ++place;
       if (place >= exchange.block())
         continue;
@@ -101,9 +101,9 @@ private:
     return false;
   }
 
-  /// The links take one exchange at a time. What waits for values of the step goes as soon as they
-  /// are there; in the time that this leaves, from the last need to the first, gathers begin as
-  /// late as they can.
+  /// The links take one exchange at a time. What waits for values of the step goes as soon as they are
+  /// there; in the time that this leaves, from the last need to the first, gathers begin as late as they
+  /// can.
   void chooseStarts() {
     SmallVector<Exchange *> gathers;
     double free = 0;
@@ -137,8 +137,8 @@ private:
     return end - seconds;
   }
 
-  /// The block before which a gather is to stand: the first that begins at its start or later,
-  /// while what is gathered and not needed yet takes no more bytes than it may.
+  /// The block before which a gather is to stand: the first that begins at its start or later, while
+  /// what is gathered and not needed yet takes no more bytes than it may.
   int64_t placeOf(size_t number) const {
     const Exchange &exchange = exchanges[number];
     double start = exchange.start;
@@ -164,7 +164,7 @@ private:
   }
 
   ProgramBlocks table;
-  uint64_t mostBytes;              ///< that may wait for who needs them
+  uint64_t mostBytes; ///< that may wait for who needs them
   SmallVector<Exchange> exchanges; ///< in the order of the program
   std::map<double, double> busy;   ///< when the links are: begin and end
 };
