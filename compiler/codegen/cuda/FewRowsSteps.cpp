@@ -1,7 +1,7 @@
 // Which matmuls have so few rows that they are a sweep over weights, how that is cut into blocks,
 // and which of them compute their rows.
 #include "compiler/codegen/cuda/ExpandSteps.h"
-#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
@@ -48,7 +48,7 @@ struct FewRows {
 
 /// Nothing where a matmul is none.
 std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
-  constexpr int64_t kMostRows = 16, kPiece = 8;
+  constexpr int64_t kPiece = 8;
   Value a = op.getA(), w = op.getB(), c = op.getC();
   if (op.getTransposeA() || !op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
       op.getSums() || op.getCompute() || !isNarrowFloat(typeOf(a).getElementType()) ||
@@ -56,7 +56,7 @@ std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
     return std::nullopt;
   const std::optional<Rows> ofA = rowsOf(a), ofW = rowsOf(w), ofC = rowsOf(c);
   const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
-  if (!ofA || !ofW || !ofC || ofA->count > kMostRows || k % kPiece || ofA->stride % kPiece ||
+  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || k % kPiece || ofA->stride % kPiece ||
       ofW->stride % kPiece || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
     return std::nullopt;
   return FewRows{*ofA, *ofW, *ofC, n, k};
