@@ -101,6 +101,7 @@ bool hasRanks(Options options) { return !options.binding.mesh.empty(); }
 bool cutsParameters(Options options) {
   return hasRanks(options) && options.sharding != Sharding::Ddp;
 }
+bool cutsInLevels(Options options) { return cutsParameters(options) && options.shardLevels > 1; }
 bool keepsGathered(Options options) {
   return hasRanks(options) && options.sharding == Sharding::Zero1;
 }
@@ -272,6 +273,7 @@ std::unique_ptr<Pass> shardPass(Options options) {
   ShardOptions shard;
   shard.wholeBelow = options.wholeBelow;
   shard.frozenWhole = options.sharding == Sharding::Zero1;
+  shard.levels = options.shardLevels;
   return createShard(shard);
 }
 
@@ -358,6 +360,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, true, true, [](Options) { return createKeepGathered(); }, keepsGathered},
       {P::Group, false, 0, true, false, reshardPass, gathersAgain},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
+      {P::Group, true, 0, false, false, [](Options) { return createSplitGathers(); }, cutsInLevels},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},
       {P::Group, true, 0, false, false, fusionPass},

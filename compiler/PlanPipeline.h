@@ -54,11 +54,12 @@ struct CompileOptions : ProgramOptions {
   Resharding resharding = Resharding::Auto;
   WireFormat wire = WireFormat::F32;
   TwoLevel twoLevel = TwoLevel::Auto;
-  int64_t nodeRanks = 0; ///< that share a node; 0: as the target has it
-  int64_t context = 0;   ///< Mode::Generate: the most tokens of a sequence
+  int64_t nodeRanks = 0;   ///< that share a node; 0: as the target has it
+  int64_t shardLevels = 1; ///< innermost axes of the mesh that share out
+  int64_t context = 0;     ///< Mode::Generate: the most tokens of a sequence
   WeightFormat weightFormat = WeightFormat::Rounded; ///< Mode::Generate
-  std::vector<std::string> weightKeep;        ///< patterns: parameters that are rounded at most
-  int64_t wholeBelow = 65536;                 ///< elements from which on parameters are cut
+  std::vector<std::string> weightKeep;               ///< patterns: parameters rounded at most
+  int64_t wholeBelow = 65536;                        ///< elements from which on parameters are cut
   int64_t exchangeBytes = int64_t{256} << 20; ///< a rank gets of gradients at a time; 0: no bound
   Offload offload = Offload::None;
   int64_t offloadLeast = 16384; ///< bytes from which on moments leave the device

@@ -69,7 +69,8 @@ std::optional<Crossing> findCrossing(const std::vector<Axis> &axes, int64_t node
   return std::nullopt;
 }
 
-/// Of a sum of so many bytes, which ranks exchange in pieces and gather.
+/// Of a sum of so many bytes, which ranks exchange in pieces and gather; parameters that are cut
+/// are gathered, and their gradients exchanged, in pieces of that size too.
 double sumSeconds(const Links &links, const RankGroup &group, double bytes) {
   const auto ranks = static_cast<double>(group.ranks);
   return 2 * links.seconds(group, static_cast<uint64_t>(bytes * (ranks - 1) / ranks));
@@ -119,13 +120,14 @@ void factorAtNodes(CompileOptions &compile) {
                     fmt::join(mesh, ","), nodeRanks, axis.name);
     return;
   }
-  // Shards stay N-ths of all ranks unless somebody asks for larger ones.
-  const bool isBetter = isKnown && compile.sharding == Sharding::Ddp && hasBackward(compile.mode) &&
-                        isFaster(compile.target, *crossing);
+  const bool exchanges = hasBackward(compile.mode) || compile.sharding != Sharding::Ddp;
+  const bool isBetter = isKnown && exchanges && isFaster(compile.target, *crossing);
   if (!isAsked && !isBetter) {
     compile.nodeRanks = 0;
     return;
   }
+  if (crossing->axis + 1 == mesh.size()) // shards stay N-ths of all its ranks
+    compile.shardLevels = 2;
   const auto place = mesh.begin() + static_cast<ptrdiff_t>(crossing->axis);
   *place = fmt::format("{}:{}", axis.name, crossing->inside);
   mesh.insert(place, fmt::format("{}.node:{}", axis.name, crossing->across));

@@ -322,7 +322,9 @@ def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
   let description = [{
     For `--shard=fsdp` and `zero1`, before differentiation. The parameters of an element of a stack that are
     updated and rounded alike become one parameter, a unit: a vector (rows of 1024) in which they
-    lie one behind the other, with the axis of the mesh, the innermost, along which ranks will have its rows.
+    lie one behind the other, with the axis of the mesh, the innermost, along which ranks will have its rows; with
+    `levels`, of several, the innermost of which cuts it into the largest pieces (two where `--two-level` has made
+    two of one), so that over the network go pieces of what ranks of a node exchange.
     Programs take slices of it; those that the model joins are one slice. Frozen parameters have units of their own; for
     `zero1`, which shares out what updates need, they stay as they are. Parameters outside of stacks are units
     of their own. Fewer elements than `whole-below`, or an optimizer that does not work element by
@@ -335,6 +337,7 @@ def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
   let options = [
     Option<"wholeBelow", "whole-below", "int64_t", "65536", "elements from which on parameters are cut">,
     Option<"frozenWhole", "frozen-whole", "bool", "false", "leave frozen parameters as they are">,
+    Option<"levels", "levels", "int64_t", "1", "innermost axes along which parameters are cut">,
   ];
   let statistics = [Statistic<"units", "units", "units formed">,
                     Statistic<"parameters", "parameters", "parameters that are members of units">];
@@ -355,7 +358,9 @@ def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
     it is read, added to and written without an exchange. What needs whole rows is gathered, and
     counted in the statistics. Loops exchange nothing: their bodies are written for what they are given,
     and sums over ranks wait behind them. This pass alone is data parallelism. Axes one after the other,
-    outermost first. *Numerics-changing*: sums over rows are sums of sums.
+    outermost first. A unit that several axes cut is gathered over all of them by one `all_gather`, and its gradient summed
+    up by a `reduce_scatter` for each: over the axis of the largest pieces first. *Numerics-changing*: sums
+    over rows are sums of sums.
   }];
   let statistics = [Statistic<"reductions", "reductions", "sums over ranks placed">,
                     Statistic<"gathers", "gathers", "values that were gathered or dealt out">];
@@ -384,6 +389,17 @@ def Reshard : Pass<"hydra-reshard", "::mlir::ModuleOp"> {
     Option<"between", "between", "int64_t", "2", "units gathered in between">,
   ];
   let statistics = [Statistic<"gathers", "gathers", "units gathered again">];
+}
+
+def SplitGathers : Pass<"hydra-split-gathers", "::mlir::ModuleOp"> {
+  let summary = "gathers over several axes of the mesh become one over each";
+  let description = [{
+    What is gathered over several axes, as of units that `--two-level` cuts over nodes and inside of them, is gathered over
+    the axis of the smallest pieces first: across nodes goes a rank's own piece, and inside of a node what each of its
+    ranks has then. Pieces lie in memory as they are gathered, so nothing is moved in between. Which rank one is along several
+    axes is computed from where it is along each. *Exact.*
+  }];
+  let statistics = [Statistic<"gathers", "gathers", "gathers that became one for each axis">];
 }
 
 def RoundGradients : Pass<"hydra-round-gradients", "::mlir::ModuleOp"> {
@@ -931,7 +947,8 @@ def OverlapCollectives : Pass<"hydra-overlap-collectives", "::mlir::ModuleOp"> {
     layer before has just made: nothing computes while it runs. It moves up to where, as the target's rates
     predict it, it ends as its reader begins, in time that other exchanges leave, even if all take a fifth
     longer than predicted. What waits for its reader has at most the bytes of `ahead` of the largest
-    gathers. CS336 xl with parameters shared out between two H200: 77 to 65 ms. *Exact.*
+    gathers. Gathers of which each takes what the one before brings (`hydra-split-gathers`) move together. CS336 xl with
+    parameters shared out between two H200: 77 to 65 ms. *Exact.*
   }];
   let options = [Option<"ahead", "ahead", "uint64_t", "2", "largest gathers whose bytes may wait for their readers">];
   let statistics = [Statistic<"moved", "moved", "gathers that begin earlier">];

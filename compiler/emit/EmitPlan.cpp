@@ -161,7 +161,7 @@ private:
       entry->member = std::make_unique<planfile::MemberT>();
       entry->member->shape.assign(member->getShape().begin(), member->getShape().end());
       entry->member->offset = member->getOffset();
-      entry->member->axis = axisNumber(member->getAxis());
+      entry->member->axes = axisNumbers(member->getAxis());
       nameUnit(op, entry->tensor);
     } else {
       file->tensors[entry->tensor]->name = entry->name;
@@ -183,12 +183,16 @@ private:
     return success();
   }
 
-  /// The number of a mesh axis; -1 for none.
-  int32_t axisNumber(StringAttr name) {
-    for (auto [i, axis] : llvm::enumerate(module.getBody().getOps<plan::MeshAxisOp>()))
-      if (axis.getNameAttr() == name)
-        return static_cast<int32_t>(i);
-    return -1;
+  /// The numbers of the mesh's axes that a text names; none for null.
+  std::vector<uint32_t> axisNumbers(StringAttr over) {
+    std::vector<uint32_t> numbers;
+    if (!over)
+      return numbers;
+    for (StringRef name : MeshAttr::axesOf(over.getValue()))
+      for (auto [i, axis] : llvm::enumerate(module.getBody().getOps<plan::MeshAxisOp>()))
+        if (axis.getName() == name)
+          numbers.push_back(static_cast<uint32_t>(i));
+    return numbers;
   }
 
   /// A unit goes by its first and its last member.

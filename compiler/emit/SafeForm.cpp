@@ -220,10 +220,11 @@ private:
     if (own.role == planfile::VariableRole::derived)
       return false;
     const auto member = [](const VariableT &v) {
-      return v.member ? std::tuple(v.member->shape, v.member->offset, v.member->axis)
-                      : std::tuple(std::vector<int64_t>(), uint64_t{0}, -2);
+      return v.member ? std::tuple(v.member->shape, v.member->offset, v.member->axes)
+                      : std::tuple(std::vector<int64_t>(), uint64_t{0}, std::vector<uint32_t>());
     };
-    return own.role == other.role && member(own) == member(other) && own.frozen == other.frozen &&
+    return own.role == other.role && !own.member == !other.member && member(own) == member(other) &&
+           own.frozen == other.frozen &&
            sameLayout(*safe.tensors[own.tensor], *fast.tensors[other.tensor]);
   }
 
@@ -257,8 +258,8 @@ private:
   /// same part.
   void checkCopy(const VariableT &copy) const {
     const VariableT &owner = *safe.variables[static_cast<size_t>(copy.owner)];
-    if (owner.member && owner.member->axis >= 0 &&
-        (!copy.member || copy.member->axis != owner.member->axis))
+    if (owner.member && !owner.member->axes.empty() &&
+        (!copy.member || copy.member->axes != owner.member->axes))
       fail("{}: {} keeps '{}', a copy of '{}', of which each rank has a part; with the plan's own "
            "--precision it needs none",
            form.flag, form.called, copy.name, owner.name);

@@ -340,6 +340,9 @@ struct CollectiveLowering
     if (collective.getAxis() != 0)
       return op->emitOpError() << "moves pieces of axis " << collective.getAxis()
                                << "; in memory they lie one after the other along axis 0 alone";
+    if (MeshAttr::axesOf(collective.getOver()).size() > 1)
+      return op->emitOpError() << "goes over '" << collective.getOver()
+                               << "', several axes at once; run hydra-split-gathers first";
     std::optional<MeshAttr> mesh = op->getParentOfType<ModelOp>().getMesh();
     const auto *axis = llvm::find_if(
         mesh->getAxes(), [&](StringAttr name) { return name.getValue() == collective.getOver(); });

@@ -98,14 +98,17 @@ private:
   /// What goes over ranks, of every group of them.
   static LogicalResult evaluate(CollectiveOpInterface op, MeshAttr mesh,
                                 MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
-    const int64_t size = mesh.size(op.getOver()), stride = mesh.stride(op.getOver());
+    const int64_t size = mesh.size(op.getOver());
     for (int64_t first = 0; first < static_cast<int64_t>(ranks.size()); ++first) {
-      if (first / stride % size != 0)
+      if (mesh.coordinate(op.getOver(), first) != 0)
         continue;
+      auto rankAt = [&](int64_t coordinate) -> Interpreter & {
+        return *ranks[first + mesh.distance(op.getOver(), coordinate)];
+      };
       SmallVector<SmallVector<const RefTensor *>> operands;
       SmallVector<RefTensor> results;
       for (int64_t i = 0; i < size; ++i) {
-        Interpreter &rank = *ranks[first + i * stride];
+        Interpreter &rank = rankAt(i);
         if (failed(rank.checkRoom(op, op->getResults())))
           return failure();
         operands.push_back(llvm::map_to_vector(
@@ -114,7 +117,7 @@ private:
       }
       op.evaluateOverRanks(operands, results);
       for (int64_t i = 0; i < size; ++i) {
-        Interpreter &rank = *ranks[first + i * stride];
+        Interpreter &rank = rankAt(i);
         if (rank.options.round)
           roundTo(results[i], typeOf(op->getResult(0)).getElementType());
         rank.tensors[op->getResult(0)] = rank.hold(std::move(results[i]));
@@ -130,7 +133,7 @@ private:
     const SmallVector<SmallVector<const RefTensor *>> operands(size);
     SmallVector<RefTensor> results(size, RefTensor(typeOf(op->getResult(0)).getShape()));
     op.evaluateOverRanks(operands, results);
-    RefTensor &own = results[number / mesh.stride(op.getOver()) % size];
+    RefTensor &own = results[mesh.coordinate(op.getOver(), number)];
     tensors[op->getResult(0)] = hold(std::move(own));
     return success();
   }
@@ -421,11 +424,6 @@ FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry, ArrayRef<TensorM
   return Interpreter::run(entry, *mesh, interpreters);
 }
 
-/// Where a rank is along an axis of the mesh.
-static int64_t coordinateOf(MeshAttr mesh, int64_t rank, StringRef axis) {
-  return rank / mesh.stride(axis) % mesh.size(axis);
-}
-
 /// Whether the programs of a model are those of one rank.
 static bool isPartitioned(ModelOp model) {
   return llvm::any_of(model.getBody().getOps<EntryOp>(),
@@ -482,7 +480,7 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     for (int64_t rank = 0; rank < ranks; ++rank) {
       RefTensor piece(intList(variable->getAttrOfType<ArrayAttr>("shape")));
       takePiece(whole->second, piece, 0,
-                coordinateOf(mesh, rank, unitOf(variable).getOver()) * piece.shape[0]);
+                mesh.coordinate(unitOf(variable).getOver(), rank) * piece.shape[0]);
       own[rank][name] = std::move(piece);
     }
   }
@@ -543,7 +541,7 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     if (failed(llvm::is_contained(parts, name) ? addUp(name)
                : unit && unit.getPieces() > 1
                    ? join(name, 0, unit.getPieces(),
-                          [&](int64_t rank) { return coordinateOf(mesh, rank, unit.getOver()); })
+                          [&](int64_t rank) { return mesh.coordinate(unit.getOver(), rank); })
                    : joinRows(name, -1)))
       return failure();
   }

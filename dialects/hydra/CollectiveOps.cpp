@@ -3,11 +3,16 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace hydra {
 
 //===-- The mesh ----------------------------------------------------------------------------===//
+
+/// Between the names of axes that are taken as one.
+static constexpr char kAxisSeparator = '*';
 
 LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> axes, ArrayRef<int64_t> sizes) {
@@ -21,6 +26,9 @@ LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     if (axis.getValue().empty() || !names.insert(axis.getValue()).second)
       return emitError() << "an axis of a mesh needs a name of its own; found '" << axis.getValue()
                          << "'";
+    if (axis.getValue().contains(kAxisSeparator))
+      return emitError() << "axis '" << axis.getValue() << "' of a mesh has a '" << kAxisSeparator
+                         << "' in its name, which stands between names";
     if (size < 1 || size > kMostRanks || (ranks *= size) > kMostRanks)
       return emitError() << "axis '" << axis.getValue() << "' of the mesh has " << size
                          << " ranks; expected 1 to " << kMostRanks << " in all";
@@ -30,11 +38,27 @@ LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
 
 int64_t MeshAttr::ranks() const { return productOf(getSizes()); }
 
-int64_t MeshAttr::size(StringRef axis) const {
-  for (auto [name, size] : llvm::zip(getAxes(), getSizes()))
-    if (name.getValue() == axis)
-      return size;
-  return 0;
+SmallVector<StringRef, 2> MeshAttr::axesOf(StringRef over) {
+  SmallVector<StringRef, 2> axes;
+  over.split(axes, kAxisSeparator);
+  return axes;
+}
+
+std::string MeshAttr::joined(ArrayRef<StringRef> axes) {
+  return llvm::join(axes, StringRef(&kAxisSeparator, 1));
+}
+
+int64_t MeshAttr::size(StringRef over) const {
+  const SmallVector<StringRef, 2> names = axesOf(over);
+  int64_t product = 1;
+  for (auto [i, name] : llvm::enumerate(names)) {
+    const auto *axis =
+        llvm::find_if(getAxes(), [&](StringAttr each) { return each.getValue() == name; });
+    if (axis == getAxes().end() || llvm::is_contained(ArrayRef(names).take_front(i), name))
+      return 0;
+    product *= getSizes()[axis - getAxes().begin()];
+  }
+  return product;
 }
 
 int64_t MeshAttr::stride(StringRef axis) const {
@@ -47,9 +71,25 @@ int64_t MeshAttr::stride(StringRef axis) const {
   return stride;
 }
 
+int64_t MeshAttr::coordinate(StringRef over, int64_t rank) const {
+  int64_t coordinate = 0;
+  for (StringRef axis : axesOf(over))
+    coordinate = coordinate * size(axis) + rank / stride(axis) % size(axis);
+  return coordinate;
+}
+
+int64_t MeshAttr::distance(StringRef over, int64_t coordinate) const {
+  int64_t distance = 0;
+  for (StringRef axis : llvm::reverse(axesOf(over))) {
+    distance += coordinate % size(axis) * stride(axis);
+    coordinate /= size(axis);
+  }
+  return distance;
+}
+
 //===-- Checks ------------------------------------------------------------------------------===//
 
-/// Whether the model's mesh has the axis, with as many ranks.
+/// Whether the model's mesh has the axis, or all of several, with as many ranks.
 static LogicalResult verifyAxis(CollectiveOpInterface op) {
   std::optional<MeshAttr> mesh = op->getParentOfType<ModelOp>().getMesh();
   if (!mesh)
@@ -64,11 +104,15 @@ static LogicalResult verifyAxis(CollectiveOpInterface op) {
   return success();
 }
 
-/// Whether ranks can meet here: in a program.
+/// Whether ranks can meet here: in a program. Over several axes goes what has the same result as
+/// one collective after the other: sums have an order, and pieces a place, along each axis.
 static LogicalResult verifyPlace(CollectiveOpInterface op) {
   auto entry = dyn_cast<EntryOp>(op->getParentOp());
   if (!entry || !entry.isProgram())
     return op->emitOpError("stands in a loop or a region; ranks meet in programs only");
+  if (!isa<AllGatherOp>(op) && MeshAttr::axesOf(op.getOver()).size() > 1)
+    return op->emitOpError() << "goes over '" << op.getOver()
+                             << "', several axes at once; expected one after the other";
   return verifyAxis(op);
 }
 
@@ -185,8 +229,13 @@ LogicalResult AllGatherOp::inferTypes(TypeInference &infer, Adaptor op,
 int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(getX().getType())}); }
 
 void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(),
-                                     getRanksAttr(), TypeAttr());
+  // Those named first have cut the larger pieces.
+  const MeshAttr mesh = *getOperation()->getParentOfType<ModelOp>().getMesh();
+  grads[0] = g[0];
+  for (StringRef axis : MeshAttr::axesOf(getOver()))
+    grads[0] = ReduceScatterOp::create(b, getLoc(), grads[0], Value(), getAxisAttr(),
+                                       b.getStringAttr(axis), b.getI64IntegerAttr(mesh.size(axis)),
+                                       TypeAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//

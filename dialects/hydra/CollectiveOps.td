@@ -4,7 +4,8 @@
 
 include "dialects/hydra/NormOps.td"
 
-// `over` is an axis of the mesh, `ranks` its size. Ranks meet outside of loops only. On the wire are
+// `over` is an axis of the mesh, `ranks` its size; of gathers and numbers of ranks several that are taken
+// as one (`MeshAttr`). Ranks meet outside of loops only. On the wire are
 // gathers and exchanges alone; sums are ordinary adds in the order of ranks.
 class Hydra_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface, Hydra_VJP,
@@ -19,7 +20,9 @@ def AllGatherOp : Hydra_CollectiveOp<"all_gather", [EightBitOperandsTrait]> {
   let description = [{
     `%y = hydra.all_gather %x axis = 0 over = "data" ranks = 2 number = 1`: `x [..., n, ...]`,
     `y [..., ranks n, ...]`, along `axis` and in the order of ranks. Gathers of other numbers are never
-    merged: what is gathered again for the backward pass is not kept from the forward pass.
+    merged: what is gathered again for the backward pass is not kept from the forward pass. `over =
+    "data*data.node"` is the gather over `data` of what is gathered over `data.node`: `hydra-split-gathers`
+    makes it two.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, StrAttr:$over, Hydra_Int:$ranks,
                        Hydra_Int:$number);

@@ -117,6 +117,10 @@ def Hydra_MeshAttr : AttrDef<Hydra_Dialect, "Mesh"> {
   let description = [{
     `<["replica", "data"], [16, 8]>`: axes by name, outermost first, and their sizes. Rank r has the
     coordinates of r in row-major order.
+
+    Several axes can be taken as one, `data*data.node`: a rank then is where it is along all of them, those
+    named first counting most. With `<["data.node", "data"], [2, 4]>` rank 5, which is at 1 along both, is
+    at 3 along `data*data.node`, and at 5 along `data.node*data`.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
                         ArrayRefParameter<"int64_t">:$sizes);
@@ -125,10 +129,19 @@ def Hydra_MeshAttr : AttrDef<Hydra_Dialect, "Mesh"> {
   let extraClassDeclaration = [{
     /// All ranks.
     int64_t ranks() const;
-    /// Along an axis; 0 where the mesh has none of that name.
-    int64_t size(::llvm::StringRef axis) const;
-    /// From one rank to the next along an axis.
+    /// The axes that a text names, in its order.
+    static ::llvm::SmallVector<::llvm::StringRef, 2> axesOf(::llvm::StringRef over);
+    /// The text that names several axes.
+    static std::string joined(::llvm::ArrayRef<::llvm::StringRef> axes);
+    /// Along an axis, or several; 0 where the mesh has none of that name.
+    int64_t size(::llvm::StringRef over) const;
+    /// From one rank to the next along a single axis.
     int64_t stride(::llvm::StringRef axis) const;
+    /// Where a rank is along an axis, or several.
+    int64_t coordinate(::llvm::StringRef over, int64_t rank) const;
+    /// From the rank at 0 along an axis, or several, to the one at `coordinate` that is elsewhere
+    /// along no other.
+    int64_t distance(::llvm::StringRef over, int64_t coordinate) const;
   }];
 }
 
@@ -176,10 +189,11 @@ def Hydra_MemberAttr : AttrDef<Hydra_Dialect, "Member"> {
 
 def Hydra_FlatUnitAttr : AttrDef<Hydra_Dialect, "FlatUnit"> {
   let mnemonic = "unit";
-  let summary = "the parameters that one vector holds, and the axis of the mesh along which it is cut";
+  let summary = "the parameters that one vector holds, and the axes of the mesh along which it is cut";
   let description = [{
     `<"data", 2, [members]>`: each of two ranks along the axis has a half of the rows, in their order.
-    Before `hydra-partition` they are not cut (1). What belongs to no member is zero.
+    `<"data*data.node", 8, [members]>`: along several axes (`MeshAttr`), those named first cut it into the
+    larger pieces. Before `hydra-partition` they are not cut (1). What belongs to no member is zero.
   }];
   let parameters = (ins "::mlir::StringAttr":$over, "int64_t":$pieces,
                         ArrayRefParameter<"::hydra::MemberAttr">:$members);

@@ -301,13 +301,18 @@ LogicalResult VariableOp::verify() {
   if (!type.getLayout().isIdentity())
     return emitOpError() << "is a member of a buffer with strides; a unit is dense";
   int64_t pieces = 1;
-  if (StringAttr name = member->getAxis()) {
+  const SmallVector<StringRef, 2> over = member->getAxis()
+                                             ? MeshAttr::axesOf(member->getAxis().getValue())
+                                             : SmallVector<StringRef, 2>();
+  for (auto [i, name] : llvm::enumerate(over)) {
     auto axes = (*this)->getParentOfType<PlanModuleOp>().getBody().getOps<MeshAxisOp>();
-    auto axis = llvm::find_if(axes, [&](MeshAxisOp op) { return op.getNameAttr() == name; });
+    auto axis =
+        llvm::find_if(axes, [&, name = name](MeshAxisOp op) { return op.getName() == name; });
     if (axis == axes.end())
-      return emitOpError() << "is cut over \"" << name.getValue()
-                           << "\", which is no axis of the mesh";
-    pieces = (*axis).getSize();
+      return emitOpError() << "is cut over \"" << name << "\", which is no axis of the mesh";
+    if (llvm::is_contained(ArrayRef(over).take_front(i), name))
+      return emitOpError() << "is cut over \"" << name << "\" twice";
+    pieces *= (*axis).getSize();
   }
   int64_t unit = 0, end = member->getOffset();
   bool fits = !llvm::MulOverflow(type.getNumElements(), pieces, unit) && end >= 0;

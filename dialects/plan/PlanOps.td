@@ -108,8 +108,8 @@ def Plan_MemberAttr : AttrDef<Plan_Dialect, "Member"> {
   let summary = "where a variable lies in a unit, which others share";
   let description = [{
     `<[64, 64] at 4096 over "data">`: its shape, how many elements of the unit come before its first, and
-    the axis of the mesh along which the unit is cut into equal pieces. Without an axis every rank has
-    the whole unit.
+    the axis of the mesh along which the unit is cut into equal pieces, or several, `data*data.node`
+    (`MeshAttr`). Without an axis every rank has the whole unit.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "int64_t":$offset,
                         OptionalParameter<"::mlir::StringAttr">:$axis);

@@ -164,9 +164,10 @@ private:
   /// The gradient of a unit, of which every rank updates its rows; that of another parameter
   /// itself.
   static Value ofRank(OpBuilder &b, ParamOp param, Value gradient) {
-    std::optional<FlatUnitAttr> unit = param.getUnit();
-    return unit ? ShardOp::create(b, gradient.getLoc(), gradient, unit->getOver()).getResult()
-                : gradient;
+    if (std::optional<FlatUnitAttr> unit = param.getUnit())
+      for (StringRef axis : MeshAttr::axesOf(unit->getOver()))
+        gradient = ShardOp::create(b, gradient.getLoc(), gradient, b.getStringAttr(axis));
+    return gradient;
   }
 
   /// Where the gradient of a unit is that of one member, it stands beside zeros, as several do:

@@ -215,6 +215,9 @@ LogicalResult ProgramWriter::lower(Operation *op) {
     return success();
   }
   if (auto rank = dyn_cast<RankOp>(op)) {
+    if (MeshAttr::axesOf(rank.getOver()).size() > 1)
+      return op->emitOpError() << "is along '" << rank.getOver()
+                               << "', several axes at once; run hydra-split-gathers first";
     buffers[rank.getResult()] = plan.rank(rank.getOver());
     return success();
   }

@@ -244,11 +244,12 @@ private:
     return sum;
   }
 
-  /// `[..., ranks n, ...]` as `[ranks, ..., n, ...]`.
+  /// `[..., ranks n, ...]` as `[ranks, ..., n, ...]`; nothing moves where it is the first axis that
+  /// has more than one.
   Value piecesFirst(Value x, int64_t axis) {
-    if (axis == 0)
-      return x;
     SmallVector<int64_t> shape(build::shapeOf(x));
+    if (productOf(ArrayRef(shape).take_front(axis)) == 1)
+      return build::reshape(b, loc, x, ArrayRef(shape).drop_front(axis));
     shape[axis] /= ranks;
     shape.insert(shape.begin() + axis, ranks);
     SmallVector<int64_t> order = {axis};
@@ -260,7 +261,7 @@ private:
 
   /// The other way, into that shape.
   Value piecesBack(Value pieces, int64_t axis, ArrayRef<int64_t> shape) {
-    if (axis == 0)
+    if (productOf(shape.take_front(axis)) == 1)
       return build::reshape(b, loc, pieces, shape);
     SmallVector<int64_t> split(shape);
     split[axis] /= ranks;

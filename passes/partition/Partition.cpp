@@ -24,7 +24,7 @@ struct Partition : impl::PartitionBase<Partition> {
       return;
     // Outermost first: the ranks of a node have neighbouring rows.
     for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
-      PartitionAxis axis{name, ranks};
+      PartitionAxis axis{*mesh, name, ranks};
       const bool differs = llvm::any_of(model.getBody().front(), [&](Operation &op) {
         return isa<ParamOp, StateOp>(op) && !axis.spreadOf(&op).isSame();
       });
@@ -39,12 +39,44 @@ struct Partition : impl::PartitionBase<Partition> {
       shard.getY().replaceAllUsesWith(shard.getX());
       shard.erase();
     });
+    joinGathers(model);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       eraseDead(entry.getBody().front());
     eraseUnusedBodies(model);
   }
 
 private:
+  /// What is gathered of a unit over one axis after the other is one gather over all that cut it:
+  /// later passes see what a rank has, and what all of them have.
+  static void joinGathers(ModelOp model) {
+    SmallVector<AllGatherOp> gathers;
+    model.walk([&](AllGatherOp gather) { gathers.push_back(gather); });
+    for (AllGatherOp last : gathers) {
+      SmallVector<StringRef> axes;
+      Value piece = last.getY();
+      for (AllGatherOp each = last; each && isSideBySide(each);
+           each = piece.getDefiningOp<AllGatherOp>()) {
+        axes.push_back(each.getOver());
+        piece = build::behindReshapes(each.getX());
+      }
+      auto use = piece.getDefiningOp<UseOp>();
+      FlatUnitAttr unit = use ? unitOf(use.lookup()) : FlatUnitAttr();
+      if (axes.size() < 2 || !unit || unit.getOver().getValue() != MeshAttr::joined(axes))
+        continue;
+      OpBuilder b(last);
+      Value whole = AllGatherOp::create(
+          b, last.getLoc(), piece, b.getI64IntegerAttr(0), unit.getOver(),
+          b.getI64IntegerAttr(model.getMesh()->size(unit.getOver())), last.getNumberAttr());
+      last.getY().replaceAllUsesWith(
+          build::reshape(b, last.getLoc(), whole, build::shapeOf(last.getY())));
+    }
+  }
+
+  /// Whether what ranks have lies one behind the other in memory.
+  static bool isSideBySide(AllGatherOp gather) {
+    return productOf(build::shapeOf(gather.getX()).take_front(gather.getAxis())) == 1;
+  }
+
   /// Gives units, and the state that belongs to them, the rows that a rank has along the axis.
   static void cutVariables(ModelOp model, const PartitionAxis &axis) {
     SmallVector<Operation *> variables;
@@ -58,7 +90,8 @@ private:
     }
     for (Operation *variable : variables)
       if (auto param = dyn_cast<ParamOp>(variable))
-        param.setUnitAttr(param.getUnitAttr().withPieces(axis.ranks));
+        param.setUnitAttr(
+            param.getUnitAttr().withPieces(param.getUnitAttr().getPieces() * axis.ranks));
   }
 
   LogicalResult write(EntryOp entry, PartitionAxis &axis) {

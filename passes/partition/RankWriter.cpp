@@ -19,7 +19,18 @@ Spread PartitionAxis::spreadOf(Operation *variable) const {
   if (auto state = dyn_cast<StateOp>(variable); state && state.isPart())
     return Spread::part();
   FlatUnitAttr unit = unitOf(variable);
-  return unit && unit.getOver() == name ? Spread::rows(0) : Spread::same();
+  return unit ? rowsOver(unit.getOver()) : Spread::same();
+}
+
+Spread PartitionAxis::rowsOver(StringRef over) const {
+  Spread rows = Spread::rows(0);
+  for (StringRef each : MeshAttr::axesOf(over)) {
+    if (each == name.getValue())
+      return rows;
+    if (mesh.stride(each) < mesh.stride(name))
+      rows.blocks *= mesh.size(each);
+  }
+  return Spread::same();
 }
 
 RankedTensorType localType(Type type, const Spread &spread, int64_t ranks) {
@@ -81,8 +92,11 @@ LogicalResult RankWriter::write(Operation &op) {
   if (isa<BroadcastOp>(op) && !body && in[0].isPart() &&
       !isSummedSmall(op.getResult(0), build::typeOf(op.getOperand(0)).getNumElements()))
     in[0] = Spread::same();
-  // What is cut is gathered as it lies, whatever is read out of it.
-  if (isa<ReshapeOp>(op) && in[0].isRows() && op.getOperand(0).getDefiningOp<UseOp>())
+  // What is cut is gathered as it lies, whatever is read out of it; what another axis has cut too
+  // is gathered over that one first.
+  const bool readsOut = isa<ReshapeOp>(op) && op.getOperand(0).getDefiningOp<UseOp>() &&
+                        llvm::none_of(op.getUsers(), llvm::IsaPred<CollectiveOpInterface>);
+  if (readsOut && in[0].isRows())
     in[0] = Spread::same();
   auto add = dyn_cast<AddOp>(op);
   const bool updatesPart = add && isUpdateOfPart(add);
@@ -122,9 +136,16 @@ LogicalResult RankWriter::write(ShardOp shard) {
   const bool isAdded = x.spread.isPart() && add && llvm::any_of(add->getOperands(), [](Value v) {
                          return v.getDefiningOp<UseOp>();
                        });
-  const Spread spread = isAdded ? Spread::part() : Spread::rows(0);
+  const Spread spread = isAdded ? Spread::part() : rowsOf(shard);
   place(shard.getY(), isAdded ? x.value : as(shard.getX(), spread, shard), spread);
   return success();
+}
+
+Spread RankWriter::rowsOf(ShardOp shard) const {
+  Spread rows = Spread::rows(0);
+  while ((shard = shard.getX().getDefiningOp<ShardOp>()))
+    rows.blocks *= axis.mesh.size(shard.getOver());
+  return rows;
 }
 
 bool RankWriter::isSummedSmall(Value part, int64_t most) {
@@ -170,13 +191,14 @@ Operation *RankWriter::copy(Operation *op, ValueRange operands, ArrayRef<Spread>
 
 bool RankWriter::startsSum(AddOp add) {
   Spread first = spreadOf(add.getA()), second = spreadOf(add.getB());
-  if (first == Spread::rows(0) && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
-    Value sum =
-        ReduceScatterOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(add.getB()).value,
-                                placed.lookup(add.getA()).value, b.getI64IntegerAttr(0), axis.name,
-                                ranksAttr(), TypeAttr());
+  if (first.isRows() && !first.order && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
+    const int64_t size = build::shapeOf(add.getY())[first.dim];
+    Value part = apart(placed.lookup(add.getB()).value, first, size);
+    Value start = apart(placed.lookup(add.getA()).value, first, size / axis.ranks);
+    Value sum = ReduceScatterOp::create(b, madeBy(kPass, add.getLoc()), part, start, axisOf(first),
+                                        axis.name, ranksAttr(), TypeAttr());
     ++axis.reductions;
-    place(add.getY(), sum, first);
+    place(add.getY(), merged(sum, add.getY(), first), first);
     return true;
   }
   if (!(first.isSame() && second.isPart()) && !(first.isPart() && second.isSame()))

@@ -17,6 +17,7 @@ struct PartitionAxis {
     EntryOp body;
   };
 
+  MeshAttr mesh;
   mlir::StringAttr name;
   int64_t ranks;
   int64_t exchanges = 0; ///< so far: their numbers
@@ -25,6 +26,10 @@ struct PartitionAxis {
 
   /// How a variable lies on the ranks.
   Spread spreadOf(mlir::Operation *variable) const;
+  /// Of what is cut over these axes, the rows that a rank has along this one. Axes named before it
+  /// cut into larger pieces; where they are inside of it, and so have yet to cut, each of these
+  /// pieces is a block.
+  Spread rowsOver(llvm::StringRef over) const;
 };
 
 /// The type that one rank has of a value.
@@ -75,6 +80,8 @@ private:
 
   /// Gives each rank its rows. A part that is added to a variable is added up from there.
   llvm::LogicalResult write(ShardOp shard);
+  /// The rows that a rank has of what other axes have yet to cut into larger pieces.
+  Spread rowsOf(ShardOp shard) const;
 
   /// Whether all that is computed from a part is linear in it until it is returned, or has at most
   /// so many elements where it must be added up; as far as operands are known.

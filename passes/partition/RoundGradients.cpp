@@ -46,13 +46,11 @@ public:
       Operation *op = v.getDefiningOp();
       if (!op)
         continue;
-      if (auto sum = dyn_cast<AllReduceOp>(op);
-          sum && isa_and_nonnull<AllReduceOp, ReduceScatterOp>(sum.getX().getDefiningOp())) {
-        add(sum.getX()); // of sums over another axis: pieces of those go over this one, as they are
-        continue;
-      }
       if (isa<AllReduceOp, ReduceScatterOp>(op)) {
-        sums.insert(op);
+        if (Value before = sumBefore(op))
+          add(before);
+        else
+          sums.insert(op);
         continue;
       }
       if (classOf(op) != Precision::Move && !isa<RowWiseOpInterface>(op))
@@ -72,6 +70,15 @@ private:
     auto use = v.getDefiningOp<UseOp>();
     auto state = use ? dyn_cast<StateOp>(use.lookup()) : StateOp();
     return state && state.isPart();
+  }
+
+  /// What a sum over ranks adds up, if those are sums over another axis: pieces of these go over
+  /// this one, as they are. Null if they are not.
+  static Value sumBefore(Operation *sum) {
+    Value x = sum->getOperand(0);
+    if (isa<ReduceScatterOp>(sum))
+      x = build::behindReshapes(x);
+    return isa_and_nonnull<AllReduceOp, ReduceScatterOp>(x.getDefiningOp()) ? x : Value();
   }
 
   /// Numbers by themselves (losses, norms) cost no time to send.

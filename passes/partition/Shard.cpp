@@ -292,11 +292,25 @@ struct Shard : impl::ShardBase<Shard> {
       model.emitOpError() << "@" << model.getSymName() << " has no mesh to cut parameters along";
       return signalPassFailure();
     }
-    // The innermost: neighbouring ranks have the fastest links.
-    Sharder work(model, mesh->getAxes().back(), mesh->getSizes().back(), wholeBelow, frozenWhole);
+    const StringAttr over = innermost(*mesh);
+    Sharder work(model, over, mesh->size(over), wholeBelow, frozenWhole);
     work.run();
     units += work.units;
     parameters += work.parameters;
+  }
+
+private:
+  /// Neighbouring ranks have the fastest links: they get the largest pieces, so that what goes over
+  /// slower ones are pieces of these.
+  StringAttr innermost(MeshAttr mesh) const {
+    SmallVector<StringRef> axes;
+    for (auto [name, size] :
+         llvm::zip_equal(mesh.getAxes().take_back(levels), mesh.getSizes().take_back(levels)))
+      if (size > 1)
+        axes.insert(axes.begin(), name.getValue());
+    if (axes.empty()) // all of a rank alone
+      axes.push_back(mesh.getAxes().back());
+    return StringAttr::get(mesh.getContext(), MeshAttr::joined(axes));
   }
 };
 

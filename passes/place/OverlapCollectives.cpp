@@ -20,15 +20,18 @@ constexpr double kSlack = 1.2;
 /// Gathers of so small a part of the largest count little: norms beside the matrices of a layer.
 constexpr uint64_t kSmall = 8;
 
-/// One exchange between ranks.
+/// One exchange between ranks; or gathers of which each takes what the one before brings, and that
+/// nothing else reads: they go together.
 struct Exchange {
-  int64_t block;
+  llvm::SmallVector<int64_t, 2> blocks; ///< in their order
   int64_t after; ///< the last block that must stand before it; -1: none
   double ready;  ///< when that ends
   double need;   ///< when the first block begins that needs what it brings
   double seconds;
   uint64_t gathered; ///< bytes of what it brings, of a gather
   double start = 0;
+
+  int64_t block() const { return blocks.front(); }
 };
 
 /// Moves the gathers of one program.
@@ -36,12 +39,12 @@ class GatherSchedule {
 public:
   GatherSchedule(plan::ProgramOp program, const Roofline &rates, uint64_t ahead)
       : table(program) {
-    uint64_t largest = 0;
     for (size_t i = 0; i < table.operations.size(); ++i)
-      if (table.meetsRanks(i)) {
+      if (table.meetsRanks(i) && !addToChain(static_cast<int64_t>(i), rates))
         exchanges.push_back(describe(static_cast<int64_t>(i), rates));
-        largest = std::max(largest, exchanges.back().gathered);
-      }
+    uint64_t largest = 0;
+    for (const Exchange &exchange : exchanges)
+      largest = std::max(largest, exchange.gathered);
     mostBytes = ahead * largest + largest / kSmall;
   }
 
@@ -50,14 +53,14 @@ public:
     chooseStarts();
     llvm::DenseSet<int64_t> moved;
     for (auto [number, exchange] : llvm::enumerate(exchanges)) {
-      auto gather = dyn_cast<plan::AllGatherOp>(table.operations[exchange.block]);
-      int64_t place = gather ? placeOf(number) : exchange.block;
+      int64_t place = exchange.gathered > 0 ? placeOf(number) : exchange.block();
       while (moved.contains(place)) // that gather stands earlier now, maybe before what this one needs
         ++place;
-      if (place >= exchange.block)
+      if (place >= exchange.block())
         continue;
-      move(gather, table.operations[place]);
-      moved.insert(exchange.block);
+      for (int64_t block : exchange.blocks)
+        move(table.operations[block], table.operations[place]);
+      moved.insert(exchange.blocks.begin(), exchange.blocks.end());
     }
     return moved.size();
   }
@@ -65,7 +68,7 @@ public:
 private:
   Exchange describe(int64_t block, const Roofline &rates) const {
     Exchange exchange;
-    exchange.block = block;
+    exchange.blocks = {block};
     exchange.after = table.lastConflict(block);
     exchange.ready = exchange.after < 0 ? 0 : table.end[exchange.after];
     const auto first = static_cast<size_t>(table.firstConflict(block));
@@ -75,6 +78,27 @@ private:
       exchange.gathered = plan::extentBytes(cast<MemRefType>(gather.getY().getType()));
     exchange.seconds = cast<plan::StepInterface>(table.operations[block]).seconds(rates);
     return exchange;
+  }
+
+  /// Whether a block is a gather of what the last of other gathers brings, for it alone: it then
+  /// has become one of these.
+  bool addToChain(int64_t block, const Roofline &rates) {
+    if (!isa<plan::AllGatherOp>(table.operations[block]))
+      return false;
+    const Exchange next = describe(block, rates);
+    for (Exchange &chain : llvm::reverse(exchanges)) {
+      const int64_t last = chain.blocks.back();
+      if (last != next.after)
+        continue;
+      if (chain.gathered == 0 || table.firstConflict(last) != block)
+        return false;
+      chain.blocks.push_back(block);
+      chain.need = next.need;
+      chain.seconds += next.seconds;
+      chain.gathered += next.gathered;
+      return true;
+    }
+    return false;
   }
 
   /// The links take one exchange at a time. What waits for values of the step goes as soon as they are
@@ -125,7 +149,7 @@ private:
         start = std::max(start, exchanges[i].need);
     }
     if (exchange.gathered > mostBytes)
-      return exchange.block;
+      return exchange.block();
     const auto first = llvm::lower_bound(table.begin, start);
     return std::max<int64_t>(first - table.begin.begin(), exchange.after + 1);
   }

@@ -2,7 +2,10 @@
 #include "runtime/plan/MemberVerifier.h"
 
 #include "runtime/plan/ByteRange.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/VariablePart.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -43,11 +46,7 @@ private:
     const Member &member = *variable(index).member();
     const Tensor &tensor = *plan.tensors()->Get(variable(index).tensor());
     const uint64_t piece = elementsOfDense(Path(owner, "tensor"), tensor);
-    const uint64_t axes = plan.mesh() ? plan.mesh()->size() : 0;
-    if (member.axis() < -1 || member.axis() >= static_cast<int64_t>(axes))
-      failAt(Path(path, "axis"), "{} is no axis of a mesh of {}", member.axis(), axes);
-    const uint64_t pieces =
-        member.axis() < 0 ? 1 : plan.mesh()->Get(static_cast<uint32_t>(member.axis()))->size();
+    const uint64_t pieces = checkAxes(path, axesOf(variable(index)));
     if (piece > most / pieces)
       failAt(path, "{} pieces of {} elements are more than {}", pieces, piece, most);
     const auto count = static_cast<uint64_t>(elementsOf(plan, variable(index)));
@@ -56,6 +55,19 @@ private:
       failAt(path, "{} elements from {} on reach beyond the {} of the unit", count, member.offset(),
              unit);
     units[variable(index).tensor()].push_back({member.offset(), member.offset() + count, index});
+  }
+
+  /// Into how many pieces they cut: at most as many as there are ranks.
+  uint64_t checkAxes(const Path &path, std::span<const uint32_t> axes) const {
+    const uint64_t all = plan.mesh() ? plan.mesh()->size() : 0;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const Path place(path, "axes", static_cast<int64_t>(i));
+      if (axes[i] >= all)
+        failAt(place, "{} is no axis of a mesh of {}", axes[i], all);
+      if (std::ranges::count(axes.first(i), axes[i]) > 0)
+        failAt(place, "{} is there twice", axes[i]);
+    }
+    return sizeOf(plan, axes);
   }
 
   static uint64_t elementsOfDense(const Path &path, const Tensor &tensor) {
@@ -68,13 +80,13 @@ private:
   }
 
   void checkUnit(std::vector<Place> &places) {
-    const auto axisOf = [&](uint32_t index) { return variable(index).member()->axis(); };
     const uint32_t first = places.front().variable;
     for (const Place &place : places)
-      if (axisOf(place.variable) != axisOf(first))
-        failAt(Path(Path(Path(root, "variables", place.variable), "member"), "axis"),
-               "{} is another than the {} of {}, in the same unit", axisOf(place.variable),
-               axisOf(first), nameOf(first));
+      if (const auto axes = axesOf(variable(place.variable));
+          !std::ranges::equal(axes, axesOf(variable(first))))
+        failAt(Path(Path(Path(root, "variables", place.variable), "member"), "axes"),
+               "[{}] is another than the [{}] of {}, in the same unit", fmt::join(axes, ", "),
+               fmt::join(axesOf(variable(first)), ", "), nameOf(first));
     std::ranges::sort(places, {}, [](const Place &place) {
       return std::tuple(place.begin, place.end, place.variable);
     });

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <ranges>
 
 namespace hydra::runtime {
 
@@ -24,6 +25,13 @@ std::string meshText(const planfile::Plan &plan) {
   return text;
 }
 
+std::string axesText(const planfile::Plan &plan, std::span<const uint32_t> axes) {
+  std::string text;
+  for (const uint32_t axis : axes)
+    text += (text.empty() ? "" : "*") + plan.mesh()->Get(axis)->name()->str();
+  return text;
+}
+
 uint64_t nodeRanksOf(const planfile::Plan &plan) {
   uint64_t ranks = 0;
   for (const planfile::KeyValue *option : *plan.header()->options())
@@ -37,6 +45,31 @@ uint64_t nodeRanksOf(const planfile::Plan &plan) {
 
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis) {
   return rank / strideOf(plan, axis) % plan.mesh()->Get(axis)->size();
+}
+
+uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, std::span<const uint32_t> axes) {
+  uint64_t coordinate = 0;
+  for (const uint32_t axis : axes)
+    coordinate = coordinate * plan.mesh()->Get(axis)->size() + coordinateOf(plan, rank, axis);
+  return coordinate;
+}
+
+uint64_t sizeOf(const planfile::Plan &plan, std::span<const uint32_t> axes) {
+  uint64_t size = 1;
+  for (const uint32_t axis : axes)
+    size *= plan.mesh()->Get(axis)->size();
+  return size;
+}
+
+uint64_t distanceOf(const planfile::Plan &plan, std::span<const uint32_t> axes,
+                    uint64_t coordinate) {
+  uint64_t distance = 0;
+  for (const uint32_t axis : std::views::reverse(axes)) {
+    const uint64_t size = plan.mesh()->Get(axis)->size();
+    distance += coordinate % size * strideOf(plan, axis);
+    coordinate /= size;
+  }
+  return distance;
 }
 
 std::vector<std::pair<uint32_t, int32_t>> coordinateTensors(const planfile::Plan &plan,

@@ -20,13 +20,16 @@ template <typename Shape> int64_t productOf(const Shape &shape) {
 
 /// How many pieces the unit of a variable is cut into.
 uint64_t piecesOf(const Plan &plan, const Variable &variable) {
-  const Member *member = variable.member();
-  return member && member->axis() >= 0
-             ? plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->size()
-             : 1;
+  return sizeOf(plan, axesOf(variable));
 }
 
 } // namespace
+
+std::span<const uint32_t> axesOf(const Variable &variable) {
+  const Member *member = variable.member();
+  return member && member->axes() ? std::span(member->axes()->data(), member->axes()->size())
+                                  : std::span<const uint32_t>();
+}
 
 std::vector<int64_t> shapeOf(const Plan &plan, const Variable &variable) {
   const auto &shape = variable.member() ? *variable.member()->shape()
@@ -47,10 +50,10 @@ VariablePart::VariablePart(const Plan &plan, const Variable &variable, uint64_t 
   place = offset;
   if (piecesOf(plan, variable) == 1)
     return;
-  axis = member->axis();
-  const auto along = static_cast<uint32_t>(axis);
+  const std::span<const uint32_t> along = axesOf(variable);
+  axes.assign(along.begin(), along.end());
   const uint64_t coordinate = coordinateOf(plan, rank, along);
-  isFirst = rank == coordinate * strideOf(plan, along);
+  isFirst = rank == distanceOf(plan, along, coordinate);
   const int64_t piece = productOf(*plan.tensors()->Get(variable.tensor())->shape());
   const int64_t begin = piece * static_cast<int64_t>(coordinate);
   first = std::clamp<int64_t>(begin - offset, 0, count);

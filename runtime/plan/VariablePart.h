@@ -4,6 +4,7 @@
 #include "runtime/plan/plan_generated.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace hydra::runtime {
@@ -12,18 +13,21 @@ namespace hydra::runtime {
 std::vector<int64_t> shapeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 int64_t elementsOf(const planfile::Plan &plan, const planfile::Variable &variable);
 
+/// The axes of the mesh along which its unit is cut (Member in plan.fbs); none: every rank has all.
+std::span<const uint32_t> axesOf(const planfile::Variable &variable);
+
 /// What a rank holds of a variable: all elements, or those of a unit's member that lie in the
 /// rank's piece. Elements count in row-major order.
 struct VariablePart {
   VariablePart(const planfile::Plan &plan, const planfile::Variable &variable, uint64_t rank);
 
   int64_t end() const { return first + count; }
-  bool isCut() const { return axis >= 0; }
+  bool isCut() const { return !axes.empty(); }
 
   int64_t first = 0, count = 0; ///< elements [first, first + count); there may be none
   int64_t place = 0;            ///< of the first one, in elements of the variable's tensor
-  int32_t axis = -1; ///< of the mesh, along which ranks hold different elements; -1: all hold all
-  bool isFirst = false; ///< no rank of a lower number holds the same elements
+  std::vector<uint32_t> axes;   ///< along which ranks hold different elements; none: all hold all
+  bool isFirst = false;         ///< no rank of a lower number holds the same elements
 };
 
 /// Whether ranks hold different elements of any variable.

@@ -387,12 +387,12 @@ private:
 
   void compareSum(const Variable &variable, uint64_t first,
                   const std::function<uint64_t(uint64_t rank)> &sumOf) const {
-    const auto axis = static_cast<uint32_t>(VariablePart(plan, variable, first).axis);
-    if (coordinateOf(plan, first, axis) != 0)
+    const std::vector<uint32_t> axes = VariablePart(plan, variable, first).axes;
+    if (coordinateOf(plan, first, axes) != 0)
       return;
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < plan.mesh()->Get(axis)->size(); ++i)
-      sum += sumOf(first + i * strideOf(plan, axis));
+    for (uint64_t i = 0; i < sizeOf(plan, axes); ++i)
+      sum += sumOf(first + distanceOf(plan, axes, i));
     compare(variable, hashText(sum));
   }
 

@@ -390,7 +390,8 @@ void Session::gatherVariable(const Variable &variable,
                    [&](int64_t, std::span<const std::byte> values) { take(values); });
     return;
   }
-  // One rank after the other has the next elements.
+  // The ranks that hold pieces of it first, in the order of these: one after the other has the next
+  // elements.
   constexpr int64_t piece = int64_t{1} << 22;
   const auto size = static_cast<int64_t>(support::byteSize(dtypeOf(plan, variable)));
   const int64_t elements = elementsOf(plan, variable);
@@ -402,8 +403,11 @@ void Session::gatherVariable(const Variable &variable,
     if (!bytes.empty())
       executor.readRange(variable.tensor(),
                          static_cast<uint64_t>((own.place + begin - own.first) * size), bytes);
-    for (const std::vector<std::byte> &theirs : options.ranks->gather(bytes))
-      take(theirs);
+    const std::vector<std::vector<std::byte>> all = options.ranks->gather(bytes);
+    if (all.empty()) // another rank takes them
+      continue;
+    for (uint64_t holder = 0; holder < sizeOf(plan, own.axes); ++holder)
+      take(all[distanceOf(plan, own.axes, holder)]);
   }
 }
 

@@ -529,24 +529,26 @@ void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
 
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank) {
   const Plan &plan = file.plan();
-  const auto hashOf = [&](int32_t axis) {
-    support::StreamHash hash;
-    bool any = false;
-    for (const Variable *variable : *plan.variables())
-      if (isSaved(*variable) && VariablePart(plan, *variable, rank).axis == axis) {
-        any = true;
-        readVariable(
-            plan, executor, *variable, rank,
-            [&](int64_t, std::span<const std::byte> values) { addBlocks(executor, values, hash); });
-      }
-    return any ? std::optional(fmt::format("{:016x}", hash.value())) : std::nullopt;
-  };
-  std::vector<Claim> claims = {{"parameters and states with hash", hashOf(-1).value_or("")}};
-  for (uint32_t axis = 0; plan.mesh() && axis < plan.mesh()->size(); ++axis)
-    if (const auto hash = hashOf(static_cast<int32_t>(axis)))
+  std::map<std::vector<uint32_t>, support::StreamHash> hashes; // by the axes that cut
+  for (const Variable *variable : *plan.variables())
+    if (isSaved(*variable)) {
+      support::StreamHash &hash = hashes[VariablePart(plan, *variable, rank).axes];
+      readVariable(
+          plan, executor, *variable, rank,
+          [&](int64_t, std::span<const std::byte> values) { addBlocks(executor, values, hash); });
+    }
+  std::vector<Claim> claims;
+  if (!hashes.contains({}))
+    claims.push_back({"parameters and states with hash", ""});
+  for (auto &[axes, hash] : hashes) {
+    const std::string value = fmt::format("{:016x}", hash.value());
+    if (axes.empty())
+      claims.push_back({"parameters and states with hash", value});
+    else
       claims.push_back({fmt::format("pieces of parameters and states over {} with hash",
-                                    support::shown(plan.mesh()->Get(axis)->name()->string_view())),
-                        *hash, coordinateOf(plan, rank, axis)});
+                                    support::shown(axesText(plan, axes))),
+                        value, coordinateOf(plan, rank, axes)});
+  }
   return claims;
 }
 

@@ -86,7 +86,7 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
 void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
                  const GivenTensors &given);
 
-/// Hashes of all variables that are saved: of those that all ranks have whole, and for each axis
+/// Hashes of all variables that are saved: of those that all ranks have whole, and for all axes
 /// along which some are cut, of the rank's pieces of those. Ranks that hold the same make the same
 /// claims.
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank);

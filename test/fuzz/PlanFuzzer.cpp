@@ -24,13 +24,13 @@ namespace {
 
 constexpr size_t kPrologue = 40;
 
-/// Two ranks have a unit of two variables in pieces.
+/// Four ranks have a unit of two variables in pieces.
 test::PlanBuilder sampleWithUnit() {
   test::PlanBuilder builder = test::samplePlan();
-  const auto data = static_cast<int32_t>(builder.axis("data", 2));
-  const uint32_t unit = builder.tensor("unit", {2, 4}, planfile::SegmentKind::persistent);
-  builder.member("w2", unit, {3, 3}, 0, data);
-  builder.member("b2", unit, {5}, 10, data);
+  const uint32_t node = builder.axis("node", 2), data = builder.axis("data", 2);
+  const uint32_t unit = builder.tensor("unit", {1, 4}, planfile::SegmentKind::persistent);
+  builder.member("w2", unit, {3, 3}, 0, {data, node});
+  builder.member("b2", unit, {5}, 10, {data, node});
   return builder;
 }
 

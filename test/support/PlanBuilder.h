@@ -156,7 +156,7 @@ public:
 
   /// A parameter, or with `momentOf` a moment, that is a member of the unit in `tensor`.
   uint32_t member(std::string name, uint32_t tensor, std::vector<int64_t> shape, uint64_t offset,
-                  int32_t axis = -1, double value = 0, int32_t momentOf = -1) {
+                  std::vector<uint32_t> axes = {}, double value = 0, int32_t momentOf = -1) {
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = std::move(name);
     entry->role = momentOf < 0 ? planfile::VariableRole::parameter : planfile::VariableRole::moment;
@@ -167,7 +167,7 @@ public:
     entry->member = std::make_unique<planfile::MemberT>();
     entry->member->shape = std::move(shape);
     entry->member->offset = offset;
-    entry->member->axis = axis;
+    entry->member->axes = std::move(axes);
     plan.variables.push_back(std::move(entry));
     return plan.variables.size() - 1;
   }

@@ -173,7 +173,7 @@ private:
       if (tensor.segment() == SegmentKind::host)
         continue; // no address of the device
       const Member *member = variable->member();
-      const bool isShared = member && member->axis() >= 0;
+      const bool isShared = !runtime::axesOf(*variable).empty();
       if (isShared && !shared.insert(index).second)
         continue;
       runtime::ByteRange range = *runtime::byteRange(tensor, {});

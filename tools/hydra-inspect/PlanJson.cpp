@@ -2,6 +2,7 @@
 #include "tools/hydra-inspect/PlanJson.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
@@ -243,9 +244,8 @@ void addParameters(Json &out, const Plan &plan) {
     if (const Member *member = variable->member()) {
       entry["shape"] = runtime::shapeOf(plan, *variable);
       entry["unit"] = {{"tensor", variable->tensor()}, {"offset", member->offset()}};
-      if (member->axis() >= 0)
-        entry["unit"]["axis"] =
-            plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->name()->str();
+      if (const std::span<const uint32_t> axes = runtime::axesOf(*variable); !axes.empty())
+        entry["unit"]["axis"] = runtime::axesText(plan, axes);
     }
     entry["initializer"] = toJson(*variable->initializer());
     if (variable->group())

@@ -1,6 +1,7 @@
 // Rendering of everything but the blocks of programs (StepsText.cpp).
 #include "tools/hydra-inspect/PlanText.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
@@ -55,11 +56,9 @@ std::string unitText(const Plan &plan, const Variable &variable) {
   const Member *member = variable.member();
   if (!member)
     return "";
-  return fmt::format(
-      "  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
-      member->axis() < 0
-          ? ""
-          : " over " + plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->name()->str());
+  const std::span<const uint32_t> axes = runtime::axesOf(variable);
+  return fmt::format("  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
+                     axes.empty() ? "" : " over " + runtime::axesText(plan, axes));
 }
 
 std::string initializerText(const Initializer &init) {

@@ -109,7 +109,9 @@ struct Tried {
 
 class Chooser {
 public:
-  explicit Chooser(const HydracOptions &options) : options(options) {}
+  Chooser(const HydracOptions &options, bool reports)
+      : options(options),
+        reports(reports && (isGiven(options.budgetReport) || !options.budgetPicture.empty())) {}
 
   FailureOr<Setting> choose();
 
@@ -124,6 +126,7 @@ private:
   [[noreturn]] void failFor(const planfile::PlanT &leastPlan) const;
 
   const HydracOptions &options;
+  const bool reports;
   CompileOptions flags; ///< as they are given
   std::optional<SettingChoices> settings;
   std::optional<Trial> first; ///< of the fastest point
@@ -261,7 +264,7 @@ Setting Chooser::search() {
                               llvm::sys::path::stem(options.model.file).str(),
                               flags.binding.preset.empty() ? "" : " " + flags.binding.preset,
                               flags.precision, modeName(flags.mode).str(), outcome.target);
-  if (isGiven(options.budgetReport) || !options.budgetPicture.empty()) {
+  if (reports) {
     constexpr int kAmounts = 10;
     search.tryFront(kAmounts);
     print(outcome);
@@ -287,6 +290,8 @@ FailureOr<Setting> Chooser::choose() {
 
 } // namespace
 
-FailureOr<Setting> chooseSetting(const HydracOptions &options) { return Chooser(options).choose(); }
+FailureOr<Setting> chooseSetting(const HydracOptions &options, bool reports) {
+  return Chooser(options, reports).choose();
+}
 
 } // namespace hydra

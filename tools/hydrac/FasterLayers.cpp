@@ -4,6 +4,7 @@
 #include "runtime/report/PlanTimes.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/support/Error.h"
+#include "tools/hydrac/Budget.h"
 #include "tools/hydrac/Lower.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -36,6 +37,12 @@ std::string patternOf(StringRef name) {
   return hasElement ? llvm::join(parts, ".") : "";
 }
 
+/// What stays in bf16 beside what does by default, and the microseconds of a step.
+struct Choice {
+  Patterns kept;
+  double step = 0;
+};
+
 /// Plans that differ in what stays in bf16.
 class Trials {
 public:
@@ -44,7 +51,7 @@ public:
     if (!plan)
       support::fail("--fp8-keep=auto: the model has no plan; expected --fp8-keep=default, "
                     "which says why");
-    all = stepOf(*plan);
+    (void)stepOf(*plan); // whether times are predicted
     const size_t least = options.compile.quantization.least;
     for (const auto &variable : plan->variables) {
       if (variable->role != planfile::VariableRole::parameter)
@@ -57,28 +64,71 @@ public:
     }
   }
 
-  /// Microseconds of a step; none where there is no plan.
+  /// A step that keeps so much, as --recompute=auto makes it, if it is given; none where there is
+  /// no plan. What is compared with it is made alike.
+  std::optional<double> settleFor(const Patterns &kept) {
+    setKeep(kept);
+    if (options.chooses()) {
+      const FailureOr<Setting> chosen = chooseSetting(options, /*reports=*/false);
+      if (failed(chosen))
+        return std::nullopt;
+      setting = *chosen;
+      setting->gatherAhead.reset(); // as much as fits
+    }
+    return with(kept);
+  }
+
+  /// Of the layers that gain alone, the one that gains most first, those that gain together;
+  /// `all` is the step without.
+  Choice fasterThan(double all) {
+    std::vector<Choice> gains;
+    for (const std::string &layer : layers)
+      if (const std::optional<double> step = with({layer}); step && *step < all)
+        gains.push_back({{layer}, *step});
+    llvm::stable_sort(gains, [](const Choice &a, const Choice &b) { return a.step < b.step; });
+    Choice best{.kept = {}, .step = all};
+    for (const Choice &gain : gains) {
+      Patterns more = best.kept;
+      llvm::append_range(more, gain.kept);
+      const std::optional<double> step = more.size() == 1 ? gain.step : with(more);
+      if (step && *step < best.step)
+        best = {std::move(more), *step};
+    }
+    return best;
+  }
+
   std::optional<double> with(const Patterns &kept) {
     const std::unique_ptr<planfile::PlanT> plan = planWith(kept);
     return plan ? std::optional(stepOf(*plan)) : std::nullopt;
   }
 
+  /// The same; none too where it does not fit the memory that there is.
+  std::optional<double> settleIfItFits(const Patterns &kept) {
+    try {
+      return settleFor(kept);
+    } catch (const support::Error &) {
+      return std::nullopt;
+    }
+  }
+
   std::optional<double> inBf16() {
     const std::string precision = std::exchange(options.compile.precision, "bf16");
-    const std::optional<double> step = with({});
+    const std::optional<double> step = settleIfItFits({});
     options.compile.precision = precision;
     return step;
   }
 
-  double all = 0; ///< the step with all in 8 bits that are by default
-  Patterns layers;
-
 private:
-  std::unique_ptr<planfile::PlanT> planWith(const Patterns &kept) {
+  void setKeep(const Patterns &kept) {
     Patterns &keep = options.compile.quantization.keep;
     keep = {kDefault.str()};
     llvm::append_range(keep, kept);
-    FailureOr<Lowered> lowered = lower(options, {.care = Driver::Care::Trial});
+  }
+
+  std::unique_ptr<planfile::PlanT> planWith(const Patterns &kept) {
+    setKeep(kept);
+    FailureOr<Lowered> lowered =
+        lower(options, {.setting = setting ? &*setting : nullptr, .care = Driver::Care::Trial});
     return failed(lowered) ? nullptr : std::move(lowered->outline);
   }
 
@@ -92,7 +142,40 @@ private:
   }
 
   HydracOptions &options;
+  Patterns layers;
+  std::optional<Setting> setting; ///< what --recompute=auto chooses beside; none without it
 };
+
+/// What is recomputed depends on what is in 8 bits, and the other way round: each is chosen for the
+/// other until nothing changes, a few times at most, and the fastest of these plans is taken.
+/// `all`: the step with all in 8 bits that are by default.
+Choice fastest(Trials &trials, bool chooses, double &all) {
+  constexpr int kMostRounds = 3;
+  Choice best;
+  Patterns kept;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::optional<double> step =
+        round == 0 ? trials.settleFor(kept) : trials.settleIfItFits(kept);
+    if (!step && round == 0)
+      support::fail("--fp8-keep=auto: the model has no plan with what --recompute=auto chooses; "
+                    "expected --fp8-keep=default, which says why");
+    if (!step)
+      break;
+    if (round == 0)
+      all = *step;
+    if (round == 0 || *step < best.step)
+      best = {kept, *step};
+    // What is there without: under this setting, which may be another than that of `all`.
+    const std::optional<double> without = kept.empty() ? step : trials.with({});
+    Choice next = trials.fasterThan(without.value_or(*step));
+    if (!chooses)
+      return next;
+    if (next.kept == kept)
+      break;
+    kept = std::move(next.kept);
+  }
+  return best;
+}
 
 } // namespace
 
@@ -105,25 +188,8 @@ std::string chooseFasterLayers(HydracOptions &options) {
   if (options.until.getNumOccurrences() > 0)
     support::fail("--fp8-keep=auto: --compile-to ends before times are predicted");
   Trials trials(options);
-  struct Gain {
-    double step;
-    std::string layer;
-  };
-  std::vector<Gain> gains;
-  for (const std::string &layer : trials.layers)
-    if (const std::optional<double> step = trials.with({layer}); step && *step < trials.all)
-      gains.push_back({*step, layer});
-  llvm::stable_sort(gains, [](const Gain &a, const Gain &b) { return a.step < b.step; });
-  Patterns kept;
-  double best = trials.all;
-  for (const Gain &gain : gains) {
-    kept.push_back(gain.layer);
-    const std::optional<double> step = kept.size() == 1 ? gain.step : trials.with(kept);
-    if (step && *step < best)
-      best = *step;
-    else
-      kept.pop_back();
-  }
+  double all = 0;
+  const auto [kept, best] = fastest(trials, options.chooses(), all);
   const std::optional<double> bf16 = trials.inBf16();
   if (bf16 && *bf16 <= best)
     support::fail("--fp8-keep=auto: no layer is faster in 8 bits; predicted {:.4f} ms a step, in "
@@ -133,7 +199,7 @@ std::string chooseFasterLayers(HydracOptions &options) {
   llvm::append_range(keep, kept);
   return fmt::format("fp8-keep={}, predicted {:.4f} ms a step ({}in bf16: {})",
                      fmt::join(keep, ","), best * 1e-3,
-                     kept.empty() ? "" : fmt::format("default: {:.4f} ms, ", trials.all * 1e-3),
+                     kept.empty() ? "" : fmt::format("default: {:.4f} ms, ", all * 1e-3),
                      bf16 ? fmt::format("{:.4f} ms", *bf16 * 1e-3) : "no plan");
 }
 

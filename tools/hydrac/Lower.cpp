@@ -58,6 +58,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("node-ranks", std::to_string(compile.nodeRanks));
   if (compile.sharding != Sharding::Ddp)
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
+  if (compile.sharding != Sharding::Ddp && compile.shardLevels > 1)
+    emit.options.emplace_back("shard-levels", std::to_string(compile.shardLevels));
   if (compile.sharding == Sharding::Fsdp)
     emit.options.emplace_back("reshard", reshardingText(compile.resharding));
   if (compile.update.averages())

@@ -80,13 +80,10 @@ struct HydracOptions {
       "two-level", cl::cat(category), cl::location(compile.twoLevel),
       cl::desc("--mesh: whether the ranks of a node exchange among themselves first, where an axis "
                "crosses nodes: it becomes two then (default: auto)"),
-      cl::values(
-          clEnumValN(TwoLevel::Auto, "auto",
-                     "where gradients are predicted to be summed up sooner; not with --shard=zero1 "
-                     "and --shard=fsdp"),
-          clEnumValN(TwoLevel::Always, "always",
-                     "yes; what --shard cuts is cut among the ranks of a node"),
-          clEnumValN(TwoLevel::Never, "never", "no: one chain of adds over all ranks"))};
+      cl::values(clEnumValN(TwoLevel::Auto, "auto",
+                            "where what crosses nodes is predicted to be exchanged sooner"),
+                 clEnumValN(TwoLevel::Always, "always", "yes"),
+                 clEnumValN(TwoLevel::Never, "never", "no: one chain of adds over all ranks"))};
   BoundInteger<1, 65536> nodeRanks{
       "node-ranks", cl::value_desc("N"), cl::cat(category), cl::location(compile.nodeRanks),
       cl::desc("--mesh: ranks that share a node, which then follow each other (default: as the "

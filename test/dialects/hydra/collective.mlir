@@ -17,6 +17,12 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %p = hydra.reduce_scatter %t axis = 1 over = "node" ranks = 2 : tensor<6x8xf32>
     // CHECK: hydra.all_reduce %s, %s over = "gpu" ranks = 3 : tensor<f32>, tensor<f32>
     %y = hydra.all_reduce %s, %s over = "gpu" ranks = 3 : tensor<f32>, tensor<f32>
+    // Several axes as one.
+    // CHECK: hydra.all_gather %{{.*}} axis = 0 number = 6 over = "gpu*node" ranks = 6 : tensor<1xf32>
+    %s1 = hydra.reshape %s shape = [1] : tensor<f32>
+    %w = hydra.all_gather %s1 axis = 0 over = "gpu*node" ranks = 6 number = 6 : tensor<1xf32>
+    // CHECK: hydra.rank over = "gpu*node" ranks = 6 : tensor<i32>
+    %q = hydra.rank over = "gpu*node" ranks = 6 : tensor<i32>
     hydra.return y = %y, p = %p, r = %r : tensor<f32>, tensor<6x4xf32>, tensor<i32>
   }
   hydra.entry @f(%s: tensor<i32>) rows <1 arguments [-1]> {

@@ -162,3 +162,40 @@ hydra.model @m version 1 mesh <["a", "a"], [2, 2]> bound {} {
 // expected-error@+1 {{axis 'b' of the mesh has 100000 ranks; expected 1 to 65536 in all}}
 hydra.model @m version 1 mesh <["a", "b"], [2, 100000]> bound {} {
 }
+
+// -----
+
+// Sums over several axes are one after the other.
+hydra.model @m version 1 mesh <["n", "d"], [3, 2]> bound {} {
+  hydra.entry @e(%x: tensor<6x4xf32>, %c: tensor<6xi32>) {
+    // expected-error@+1 {{'hydra.reduce_scatter' op goes over 'd*n', several axes at once; expected one after the other}}
+    %y = hydra.reduce_scatter %x axis = 0 over = "d*n" ranks = 6 : tensor<6x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 mesh <["n", "d"], [3, 2]> bound {} {
+  hydra.entry @e(%x: tensor<6x4xf32>, %c: tensor<6xi32>) {
+    // expected-error@+1 {{'hydra.all_gather' op goes over 2 ranks; axis 'd*n' of the mesh has 6}}
+    %y = hydra.all_gather %x axis = 0 over = "d*n" ranks = 2 number = 0 : tensor<6x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 mesh <["n", "d"], [3, 2]> bound {} {
+  hydra.entry @e(%x: tensor<6x4xf32>, %c: tensor<6xi32>) {
+    // expected-error@+1 {{'hydra.rank' op goes over 'd*d', which is no axis of the model's mesh}}
+    %y = hydra.rank over = "d*d" ranks = 4 : tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+// expected-error@+1 {{axis 'n*d' of a mesh has a '*' in its name, which stands between names}}
+hydra.model @m version 1 mesh <["n*d"], [3]> bound {} {
+}

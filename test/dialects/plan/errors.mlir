@@ -233,6 +233,17 @@ plan.module @m {
 
 // -----
 
+// Along an axis that has cut it before.
+plan.module @m {
+  plan.mesh_axis "node" 2
+  plan.mesh_axis "data" 2
+  %u = plan.buffer persistent param : memref<2x1024xf32>
+  // expected-error @+1 {{is cut over "data" twice}}
+  plan.variable parameter "w" = %u member <[64] at 0 over "data*node*data"> init <zeros> : memref<2x1024xf32>
+}
+
+// -----
+
 // A member that reaches beyond its unit.
 plan.module @m {
   plan.mesh_axis "data" 2

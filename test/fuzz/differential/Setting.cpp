@@ -115,6 +115,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--accum-exchange", setting.accumExchange)->check(CLI::IsMember({"each", "last"}));
   app.add_option("--exchange-bytes", setting.exchangeBytes)->check(CLI::NonNegativeNumber);
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
+  app.add_option("--shard-levels", setting.shardLevels)->check(CLI::PositiveNumber);
   app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
   app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
   std::string offload = "none";
@@ -166,6 +167,7 @@ std::string Setting::text() const {
   flag("threads", threads, plain.threads);
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
+  flag("shard-levels", shardLevels, plain.shardLevels);
   flag("reduce", reduce, plain.reduce);
   flag("accum-exchange", accumExchange, plain.accumExchange);
   flag("exchange-bytes", exchangeBytes, plain.exchangeBytes);
@@ -203,6 +205,7 @@ CompileOptions Setting::compileOptions() const {
   compile.sharding = shard == "fsdp"    ? Sharding::Fsdp
                      : shard == "zero1" ? Sharding::Zero1
                                         : Sharding::Ddp;
+  compile.shardLevels = shardLevels;
   compile.resharding = Resharding::Always;
   compile.wire = reduce == "bf16" ? WireFormat::BF16 : WireFormat::F32;
   compile.update.exchange = accumExchange == "last" ? AccumExchange::Last : AccumExchange::Each;
@@ -242,8 +245,9 @@ std::string Setting::oracleKey() const {
 std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
-  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint,
-                                ceChunk, attention, mesh, shard, reduce, accumExchange);
+  std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk,
+                  attention, mesh, shard, shardLevels, reduce, accumExchange);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
@@ -271,6 +275,12 @@ std::vector<std::string> meshesOf(const SettingRange &range) {
     if (range.batch % ranks == 0)
       meshes.emplace_back(mesh);
   return meshes;
+}
+
+/// Over how many of their axes ranks can share out.
+std::vector<int64_t> levelsOf(const std::string &mesh, StringRef shard) {
+  return shard != "ddp" && StringRef(mesh).contains(',') ? std::vector<int64_t>{1, 2}
+                                                         : std::vector<int64_t>{1};
 }
 
 /// A history of scales has a row for each operand, and those of the oracle are the model's own:
@@ -339,6 +349,8 @@ public:
       setting.mesh = random.pick(meshes);
     if (!setting.mesh.empty() && setting.mode != Mode::Grad && random.chance(0.6))
       setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
+    if (setting.shard != "ddp" && setting.meshAxes().size() > 1 && random.chance(0.6))
+      setting.shardLevels = 2;
     if (!setting.mesh.empty() && hasBackward(setting.mode) && random.chance(0.3))
       setting.reduce = "bf16";
     if (!setting.mesh.empty() && setting.accumulation > 1 && random.chance(0.5))
@@ -490,12 +502,14 @@ std::vector<Setting> allSettings(const SettingRange &range) {
     for (const std::string &mesh : meshes)
       for (unsigned level : {0u, 2u})
         for (const char *shard : {"ddp", "zero1", "fsdp"})
-          if (mode != Mode::Grad || StringRef(shard) == "ddp")
-            add([&](Setting &s) {
-              s.mesh = mesh;
-              s.level = level;
-              s.shard = shard;
-            });
+          for (const int64_t levels : levelsOf(mesh, shard))
+            if (mode != Mode::Grad || StringRef(shard) == "ddp")
+              add([&](Setting &s) {
+                s.mesh = mesh;
+                s.level = level;
+                s.shard = shard;
+                s.shardLevels = levels;
+              });
     if (hasBackward(mode))
       for (const std::string &mesh : meshes)
         add([&](Setting &s) {
@@ -505,14 +519,16 @@ std::vector<Setting> allSettings(const SettingRange &range) {
     if (mode == Mode::Train)
       for (const std::string &mesh : meshes)
         for (const char *shard : {"ddp", "zero1", "fsdp"})
-          for (const char *reduce : {"f32", "bf16"})
-            add([&](Setting &s) {
-              s.mesh = mesh;
-              s.shard = shard;
-              s.reduce = reduce;
-              s.accumulation = 2;
-              s.accumExchange = "last";
-            });
+          for (const int64_t levels : levelsOf(mesh, shard))
+            for (const char *reduce : {"f32", "bf16"})
+              add([&](Setting &s) {
+                s.mesh = mesh;
+                s.shard = shard;
+                s.shardLevels = levels;
+                s.reduce = reduce;
+                s.accumulation = 2;
+                s.accumExchange = "last";
+              });
     if (!hasBackward(mode))
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2", "layers=1"})
@@ -542,6 +558,7 @@ std::vector<Setting> allSettings(const SettingRange &range) {
           add([&](Setting &s) {
             s.mesh = mesh;
             s.shard = shard;
+            s.shardLevels = levelsOf(mesh, shard).back();
             s.precision = "fp8";
             s.fp8Amax = amax;
             keepOperands(s);

@@ -27,6 +27,7 @@ struct Setting {
   unsigned threads = 1;
   std::string mesh;                   ///< such as data:2, or node:2,data:3; empty: one rank
   std::string shard = "ddp";          ///< what ranks share out, of parameters of any size
+  int64_t shardLevels = 1;            ///< and over how many of the mesh's axes, the inner ones
   std::string reduce = "f32";         ///< what they send of gradients
   std::string accumExchange = "each"; ///< and when, of several micro-batches
   int64_t exchangeBytes = 4096;       ///< and how much at a time

@@ -142,6 +142,21 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     hydra.return y = %b : tensor<9xf32>
   }
 
+  // Behind axes of one nothing has to move.
+  // CHECK-LABEL: hydra.entry @pieces
+  // CHECK: %[[FLAT:.*]] = hydra.reshape %x shape = [6, 4]
+  // CHECK: hydra.all_to_all %[[FLAT]] axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<6x4xf32>
+  // CHECK-NOT: hydra.transpose
+  // CHECK: hydra.add %s, %{{.*}} : tensor<1x2x4xf32>
+  // CHECK: hydra.all_gather %{{.*}} axis = 0 {{.*}} over = "node" ranks = 2 : tensor<1x1x6x4xf32>
+  // CHECK-NOT: hydra.transpose
+  // CHECK: hydra.return
+  hydra.entry @pieces(%x: tensor<1x6x4xf32>, %s: tensor<1x2x4xf32>) rows <1 arguments [-1, -1]> {
+    %y = hydra.reduce_scatter %x, %s axis = 1 over = "gpu" ranks = 3 : tensor<1x6x4xf32>, tensor<1x2x4xf32>
+    %z = hydra.all_gather %x axis = 1 over = "node" ranks = 2 number = 0 : tensor<1x6x4xf32>
+    hydra.return y = %y, z = %z : tensor<1x2x4xf32>, tensor<1x12x4xf32>
+  }
+
   // Slices of whole rows, each of which begins with what the sum begins with.
   // SLICE-LABEL: hydra.entry @rows
   // SLICE: %[[PIECES:.*]] = hydra.reshape %x shape = [3, 2048]

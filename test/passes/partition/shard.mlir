@@ -1,5 +1,6 @@
 // RUN: hydra-opt %s --hydra-shard="whole-below=12" | FileCheck %s
 // RUN: hydra-opt %s --hydra-shard="whole-below=12" --hydra-partition | FileCheck %s --check-prefix=RANKS
+// RUN: hydra-opt %s --hydra-shard="whole-below=12 levels=2" --hydra-partition | FileCheck %s --check-prefix=LEVELS
 
 hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
@@ -18,6 +19,8 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // CHECK-NEXT: hydra.param @unit.head [3, 1024] init = zeros unit = #hydra.unit<"gpu", 1, [<"head", [5, 4], 0,
 
   // RANKS: hydra.param @unit.layers.0 [1, 1024] {{.*}} unit = #hydra.unit<"gpu", 3,
+  // Of both axes the inner one has the larger pieces.
+  // LEVELS: hydra.param @unit.layers.0 [1, 1024] {{.*}} unit = #hydra.unit<"gpu*node", 6,
   hydra.param @layers.0.q [4, 4] init = normal(1.0) in "layers.0"
   hydra.param @layers.0.k [2, 4] init = normal(1.0) in "layers.0"
   hydra.param @layers.0.norm [4] init = ones in "layers.0"
@@ -40,6 +43,13 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // RANKS: hydra.all_gather %[[ROWS]] axis = 0 {{.*}}over = "gpu" ranks = 3 : tensor<1x1024xf32>
   // RANKS: hydra.linear
   // RANKS-NOT: all_reduce
+
+  // LEVELS-LABEL: hydra.entry @logits
+  // LEVELS: %[[ROWS:.*]] = hydra.use @unit.layers.0 : tensor<1x1024xf32>
+  // LEVELS: %[[ALL:.*]] = hydra.all_gather %[[ROWS]] axis = 0 {{.*}}over = "gpu*node" ranks = 6 : tensor<1x1024xf32>
+  // LEVELS: hydra.reshape %[[ALL]] {{.*}} : tensor<6x1024xf32>
+  // LEVELS: hydra.linear
+  // LEVELS-NOT: over = "node"
 
   hydra.entry @logits(%x: tensor<12x4xf32>, %i: tensor<12xi32>) rows <1 arguments [0, 0]> {
     %q = hydra.use @layers.0.q : tensor<4x4xf32>

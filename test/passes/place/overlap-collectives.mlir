@@ -126,3 +126,46 @@ plan.module @order {
     plan.output "y" = %x9 : memref<8xf32>
   }
 }
+
+// -----
+
+// A gather of what another one brings, in two levels, moves with that: both take 4 us, and a fifth more is left.
+// CHECK-LABEL: plan.module @levels
+// CHECK: label = "one"
+// CHECK: label = "two"
+// CHECK: plan.all_gather{{.*}}label = "across"
+// CHECK: plan.all_gather{{.*}}label = "inside"
+// CHECK: label = "three"
+// CHECK: label = "six"
+// CHECK: label = "reads"
+plan.module @levels {
+  plan.mesh_axis "node" 2
+  plan.mesh_axis "data" 2
+  plan.kernel @k rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @two rows 8 grain 8 [memref<8xf32>, memref<8xf32>, memref<8xf32>] {}
+  %a = plan.buffer persistent param : memref<2xf32>
+  plan.variable parameter "a" = %a member <[8] at 0 over "data*node"> init <zeros> : memref<2xf32>
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    %x1 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x : memref<8xf32>, write %x1 : memref<8xf32>) {label = "one"}
+    %x2 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x1 : memref<8xf32>, write %x2 : memref<8xf32>) {label = "two"}
+    %x3 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x2 : memref<8xf32>, write %x3 : memref<8xf32>) {label = "three"}
+    %x4 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x3 : memref<8xf32>, write %x4 : memref<8xf32>) {label = "four"}
+    %x5 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x4 : memref<8xf32>, write %x5 : memref<8xf32>) {label = "five"}
+    %x6 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x5 : memref<8xf32>, write %x6 : memref<8xf32>) {label = "six"}
+    %ga = plan.buffer transient comm : memref<4xf32>
+    plan.all_gather(%a : memref<2xf32>) -> (%ga : memref<4xf32>) along 0 {wire_bytes = 8 : i64, label = "across"}
+    %gb = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%ga : memref<4xf32>) -> (%gb : memref<8xf32>) along 1 {wire_bytes = 16 : i64, label = "inside"}
+    %y = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x6 : memref<8xf32>, read %gb : memref<8xf32>, write %y : memref<8xf32>) {label = "reads"}
+    plan.output "y" = %y : memref<8xf32>
+  }
+}

@@ -82,6 +82,27 @@ public:
     expectSame(run(values), before, "hydra-lower-collectives");
   }
 
+  /// Gathers over several axes as one over each: the same bits.
+  void splitGathers(const TensorMap &values) {
+    if (!ready)
+      return;
+    const TensorMap before = run(values);
+    const unsigned wide = wideGathers(), all = count<AllGatherOp>();
+    ready = compiler.run(*module, createSplitGathers());
+    EXPECT_TRUE(ready) << compiler.takeDiagnostics() << textOf(*module);
+    EXPECT_EQ(wideGathers(), 0u);
+    EXPECT_EQ(count<AllGatherOp>(), all + wide); // of two axes each
+    module->walk([](RankOp rank) { EXPECT_EQ(MeshAttr::axesOf(rank.getOver()).size(), 1u); });
+    expectSame(run(values), before, "hydra-split-gathers");
+  }
+
+  /// Over several axes.
+  unsigned wideGathers() {
+    return llvm::count_if(program().getBody().getOps<AllGatherOp>(), [](AllGatherOp gather) {
+      return MeshAttr::axesOf(gather.getOver()).size() > 1;
+    });
+  }
+
   /// In slices of some rows.
   void lowerCollectives() {
     ready =
@@ -268,15 +289,38 @@ void PrintTo(const Cut &cut, std::ostream *out) { *out << cut.name; }
 
 class OfCutParameters : public testing::TestWithParam<Cut> {};
 
+/// A mesh, and along how many of its axes parameters are cut.
+struct CutMesh {
+  Mesh mesh;
+  int64_t levels = 1;
+
+  std::string text() const {
+    std::string text;
+    for (const std::string &axis : mesh)
+      text += axis + " ";
+    return text + "in " + std::to_string(levels);
+  }
+  bool isPair() const { return mesh == Mesh{"data:2"}; }
+};
+
+std::vector<CutMesh> cutMeshes() {
+  return {{Mesh{"data:2"}},
+          {Mesh{"data:3"}},
+          {Mesh{"data:4"}},
+          {Mesh{"replica:2", "data:3"}},
+          {Mesh{"node:2", "data:3"}, 2},
+          {Mesh{"node:3", "data:2"}, 2}};
+}
+
 /// With its parameters in units, forward to where `hydra-optimizer` has run.
 Model cutModel(Compiler &compiler, const std::string &path, const BindingOptions &binding,
                int64_t wholeBelow, int64_t accumulation, bool clip,
-               AccumExchange exchange = AccumExchange::Each) {
+               AccumExchange exchange = AccumExchange::Each, int64_t levels = 1) {
   return Model(compiler.parseFile(path), compiler, [&](mlir::OpPassManager &passes) {
     buildForwardPipeline(passes, binding);
     passes.addPass(createFuseQKV());
     if (!binding.mesh.empty())
-      passes.addPass(createShard({.wholeBelow = wholeBelow}));
+      passes.addPass(createShard({.wholeBelow = wholeBelow, .levels = levels}));
     buildTrainingPipeline(passes, Mode::Train, {"loss"}, accumulation, clip,
                           /*scaleLoss=*/false, {.exchange = exchange});
   });
@@ -291,17 +335,18 @@ TEST_P(OfCutParameters, AreThoseOfTheWholeBatch) {
   Model whole = cutModel(compiler, path, bindingOf(family, {}), 0, 1, true);
   ASSERT_TRUE(whole.ready);
   const TensorMap values = valuesOf(whole.program(), 11), wanted = whole.run(values);
-  for (const Mesh &mesh :
-       {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}}) {
-    SCOPED_TRACE(mesh.back());
+  for (const CutMesh &cut : cutMeshes()) {
+    SCOPED_TRACE(cut.text());
     for (const bool keeps : {false, true}) {
-      Model ranks = cutModel(compiler, path, bindingOf(family, mesh), wholeBelow, 1, true);
+      Model ranks = cutModel(compiler, path, bindingOf(family, cut.mesh), wholeBelow, 1, true,
+                             AccumExchange::Each, cut.levels);
       ASSERT_TRUE(ranks.ready);
       expectClose(ranks.run(values), wanted, 1e-12); // the norm adds up squares in another order
       ranks.partition();
       ASSERT_TRUE(ranks.ready);
       EXPECT_EQ(ranks.count<AllToAllOp>(), 0u);
       EXPECT_GT(ranks.count<AllGatherOp>(), 0u);
+      EXPECT_EQ(ranks.wideGathers() > 0, cut.levels > 1);
       EXPECT_GT(ranks.count<ReduceScatterOp>(), 0u);
       EXPECT_EQ(ranks.count<ShardOp>(), 0u);
       const TensorMap after = ranks.run(values);
@@ -326,12 +371,44 @@ TEST_P(OfCutParameters, AreThoseOfTheWholeBatch) {
       TensorMap again = ranks.run(given);
       for (auto &[name, tensor] : after)
         EXPECT_TRUE(sameBits(tensor, again.lookup(name))) << name.str();
-      if (mesh.back() == "data:2")
+      if (cut.isPair())
         ranks.roundGradients(given);
       ranks.lower(given);
+      ranks.splitGathers(given);
       if (HasFailure())
         return;
     }
+  }
+}
+
+// One chain of adds inside of a node, and one of what comes out across: the bits of ranks that keep
+// all parameters, with as many micro-batches.
+TEST(Partition, AddsUpInTwoLevelsWhateverIsCut) {
+  Compiler compiler;
+  constexpr int64_t batches = 2;
+  const Family family{"CS336", "cs336", "tiny", {}};
+  const std::string path = sourcePath("models/cs336.mlir");
+  TensorMap values, wanted;
+  for (const auto &[wholeBelow, levels] :
+       {std::pair{int64_t{1} << 40, int64_t{1}}, std::pair{int64_t{0}, int64_t{1}},
+        std::pair{int64_t{0}, int64_t{2}}}) {
+    SCOPED_TRACE(levels);
+    Model ranks = cutModel(compiler, path, bindingOf(family, Mesh{"node:2", "data:3"}), wholeBelow,
+                           batches, /*clip=*/false, AccumExchange::Each, levels);
+    ranks.partition();
+    ASSERT_TRUE(ranks.ready);
+    if (values.empty()) {
+      Model whole = cutModel(compiler, path, bindingOf(family, {}, batches * kBatch), 0, 1,
+                             /*clip=*/false);
+      ASSERT_TRUE(whole.ready);
+      values = valuesOf(whole.program(), 11);
+    }
+    const TensorMap after = stepOver(ranks, values, batches);
+    if (wanted.empty())
+      wanted = after;
+    expectSame(after, wanted, "hydra-shard");
+    ranks.lowerCollectives();
+    expectSame(stepOver(ranks, values, batches), wanted, "hydra-lower-collectives");
   }
 }
 
@@ -353,7 +430,8 @@ INSTANTIATE_TEST_SUITE_P(
 namespace {
 
 /// Llama with all matmuls of linear layers in 8 bits, its parameters in units.
-Model quantizedModel(Compiler &compiler, const BindingOptions &binding, QuantizedAmax amax) {
+Model quantizedModel(Compiler &compiler, const BindingOptions &binding, QuantizedAmax amax,
+                     int64_t levels) {
   QuantizationOptions quantization;
   quantization.keep = {"none"};
   quantization.least = 1;
@@ -362,7 +440,7 @@ Model quantizedModel(Compiler &compiler, const BindingOptions &binding, Quantize
                [&](mlir::OpPassManager &passes) {
                  buildForwardPipeline(passes, binding);
                  passes.addPass(createSelectQuantized(selectQuantizedOptions(quantization)));
-                 passes.addPass(createShard({.wholeBelow = 0}));
+                 passes.addPass(createShard({.wholeBelow = 0, .levels = levels}));
                  buildTrainingPipeline(passes, Mode::Train, {"loss"}, /*accumulation=*/1,
                                        /*clip=*/true);
                  passes.addPass(createPartition());
@@ -418,11 +496,10 @@ TEST(QuantizedUnits, AreGatheredToTheSameBits) {
                          /*clip=*/true);
   ASSERT_TRUE(whole.ready);
   for (const QuantizedAmax amax : {QuantizedAmax::Current, QuantizedAmax::Delayed})
-    for (const Mesh &mesh :
-         {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}}) {
-      SCOPED_TRACE(mesh.back());
+    for (const CutMesh &cut : cutMeshes()) {
+      SCOPED_TRACE(cut.text());
       TensorMap values = valuesOf(whole.program(), 11);
-      Model ranks = quantizedModel(compiler, bindingOf(family, mesh), amax);
+      Model ranks = quantizedModel(compiler, bindingOf(family, cut.mesh), amax, cut.levels);
       ASSERT_TRUE(ranks.ready);
       addHistory(ranks, values);
       const TensorMap before = ranks.run(values);
@@ -442,6 +519,7 @@ TEST(QuantizedUnits, AreGatheredToTheSameBits) {
         expectSame(ranks.run(values), before, "hydra-keep-gathered");
       }
       ranks.lower(values);
+      ranks.splitGathers(values);
       if (HasFailure())
         return;
     }
@@ -518,12 +596,11 @@ TEST(Partition, ExchangesOnceWhatMicroBatchesAddUp) {
         cutModel(compiler, path, bindingOf(family, {}, batches * kBatch), 0, 1, /*clip=*/true);
     ASSERT_TRUE(whole.ready);
     const TensorMap values = valuesOf(whole.program(), 11), wanted = whole.run(values);
-    for (const Mesh &mesh :
-         {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}})
+    for (const CutMesh &cut : cutMeshes())
       for (const int64_t wholeBelow : {int64_t{0}, int64_t{1} << 40}) {
-        SCOPED_TRACE(mesh.back() + (wholeBelow ? ", whole" : ", cut"));
-        Model ranks = cutModel(compiler, path, bindingOf(family, mesh), wholeBelow, batches,
-                               /*clip=*/true, AccumExchange::Last);
+        SCOPED_TRACE(cut.text() + (wholeBelow ? ", whole" : ", cut"));
+        Model ranks = cutModel(compiler, path, bindingOf(family, cut.mesh), wholeBelow, batches,
+                               /*clip=*/true, AccumExchange::Last, cut.levels);
         ranks.partition();
         ASSERT_TRUE(ranks.ready);
         // Losses and counts of labels are numbers; nothing else is summed up before the update.
@@ -709,17 +786,19 @@ TEST(Collectives, HaveTheDerivativesOfTheirSums) {
   };
   for (const Case &c :
        {Case{"all_gather", "hydra.all_gather %x axis = 0 over = \"d\" ranks = 3 number = 0", 2, 6},
+        Case{"all_gather over two axes",
+             "hydra.all_gather %x axis = 0 over = \"d*n\" ranks = 6 number = 0", 2, 12},
         Case{"all_to_all", "hydra.all_to_all %x axis = 0 over = \"d\" ranks = 3 number = 0", 6, 6},
         Case{"all_reduce", "hydra.all_reduce %x over = \"d\" ranks = 3", 2, 2},
         Case{"reduce_scatter", "hydra.reduce_scatter %x axis = 0 over = \"d\" ranks = 3", 6, 2}}) {
     SCOPED_TRACE(c.name);
     const std::string type = "tensor<" + std::to_string(c.rows) + "x3xf32>",
                       out = "tensor<" + std::to_string(c.results) + "x3xf32>";
-    const std::string text = "hydra.model @m version 1 mesh <[\"d\"], [3]> bound {symbols = {}} "
-                             "{\n  hydra.entry @loss(%x: " +
-                             type + ", %g: " + out + ") {\n    %y = " + c.code + " : " + type +
-                             "\n    hydra.return y = %y, g = %g : " + out + ", " + out +
-                             "\n  }\n}\n";
+    const std::string text =
+        "hydra.model @m version 1 mesh <[\"n\", \"d\"], [2, 3]> bound {symbols = {}} "
+        "{\n  hydra.entry @loss(%x: " +
+        type + ", %g: " + out + ") {\n    %y = " + c.code + " : " + type +
+        "\n    hydra.return y = %y, g = %g : " + out + ", " + out + "\n  }\n}\n";
     Compiler compiler;
     OwningOpRef<ModuleOp> module = compiler.parse(text);
     ASSERT_TRUE(module) << compiler.takeDiagnostics() << text;
@@ -730,7 +809,7 @@ TEST(Collectives, HaveTheDerivativesOfTheirSums) {
     llvm::cast<DifferentiableOpInterface>(op).vjp(b, entry.getBody().getArgument(1), gradients);
     entry.getReturn().getValuesMutable()[1].assign(gradients[0]);
     std::vector<TensorMap> values;
-    for (uint64_t rank = 0; rank < 3; ++rank)
+    for (uint64_t rank = 0; rank < 6; ++rank)
       values.push_back(randomValues(entry, rank + 1));
     llvm::FailureOr<std::vector<TensorMap>> results = interpretRanks(entry, values);
     ASSERT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
@@ -742,7 +821,7 @@ TEST(Collectives, HaveTheDerivativesOfTheirSums) {
         sum += a.data[i] * b.data[i];
       return sum;
     };
-    for (size_t rank = 0; rank < 3; ++rank) {
+    for (size_t rank = 0; rank < 6; ++rank) {
       forward += product((*results)[rank].lookup("y"), values[rank].lookup("g"));
       backward += product((*results)[rank].lookup("g"), values[rank].lookup("x"));
     }
@@ -771,6 +850,36 @@ TEST(Collectives, GoAlongTheirAxis) {
           ranks == 3 ? (rank < 3 ? 111.0 : 111000.0) : std::pow(10.0, rank % 3) * 1001.0;
       EXPECT_EQ(found, wanted) << axis << " rank " << rank;
     }
+  }
+}
+
+// Over several axes as over one after the other, the last one first.
+TEST(Collectives, GatherOverSeveralAxes) {
+  Compiler compiler;
+  const char *inside =
+      R"(%a = hydra.all_gather %x axis = 0 over = "node" ranks = 2 number = 0 : tensor<1x3xf32>
+    %y = hydra.all_gather %a axis = 0 over = "gpu" ranks = 3 number = 1 : tensor<2x3xf32>)";
+  const char *both =
+      R"(%y = hydra.all_gather %x axis = 0 over = "gpu*node" ranks = 6 number = 0 : tensor<1x3xf32>)";
+  std::vector<TensorMap> values(6), found[2];
+  for (int64_t rank = 0; rank < 6; ++rank)
+    values[rank]["x"] = RefTensor({1, 3}, static_cast<double>(rank));
+  for (const auto &[i, code] : {std::pair(0, inside), std::pair(1, both)}) {
+    const std::string text =
+        "hydra.model @m version 1 mesh <[\"node\", \"gpu\"], [2, 3]> bound {symbols = {}} {\n"
+        "  hydra.entry @loss(%x: tensor<1x3xf32>) {\n    " +
+        std::string(code) + "\n    hydra.return y = %y : tensor<6x3xf32>\n  }\n}\n";
+    OwningOpRef<ModuleOp> module = compiler.parse(text);
+    ASSERT_TRUE(module) << compiler.takeDiagnostics();
+    llvm::FailureOr<std::vector<TensorMap>> results = interpretRanks(programOf(*module), values);
+    ASSERT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
+    found[i] = *results;
+  }
+  const double ranks[] = {0, 3, 1, 4, 2, 5};
+  for (int64_t rank = 0; rank < 6; ++rank) {
+    EXPECT_TRUE(sameBits(found[0][rank].lookup("y"), found[1][rank].lookup("y"))) << rank;
+    for (int64_t i = 0; i < 6; ++i)
+      EXPECT_EQ(found[1][rank].lookup("y").data[3 * i], ranks[i]) << i;
   }
 }
 

@@ -64,19 +64,35 @@ TEST(TwoLevel, WhatDoesNotCrossStaysAsItIs) {
   EXPECT_EQ(factored(optionsFor("h200", {"data"})), "data of 0");
 }
 
-TEST(TwoLevel, OnlyWhereRanksHoldTheSameAndSumGradients) {
+TEST(TwoLevel, OnlyWhereRanksExchangeThatMuch) {
   CompileOptions options = optionsFor("h200", {"data:64"});
-  for (const Sharding sharding : {Sharding::Zero1, Sharding::Fsdp}) {
+  for (const Sharding sharding : {Sharding::Ddp, Sharding::Zero1, Sharding::Fsdp}) {
     options.sharding = sharding;
-    EXPECT_EQ(factored(options), "data:64 of 0");
+    options.mode = Mode::Train;
+    EXPECT_EQ(factored(options), "data.node:8,data:8 of 8");
+    options.mode = Mode::Forward; // gathers parameters, or nothing
+    EXPECT_EQ(factored(options),
+              sharding == Sharding::Ddp ? "data:64 of 0" : "data.node:8,data:8 of 8");
   }
-  options.twoLevel = TwoLevel::Always;
-  EXPECT_EQ(factored(options), "data.node:8,data:8 of 8");
   options = optionsFor("h200", {"data:64"});
-  options.mode = Mode::Forward;
-  EXPECT_EQ(factored(options), "data:64 of 0");
   options.mode = Mode::Grad;
   EXPECT_EQ(factored(options), "data.node:8,data:8 of 8");
+}
+
+// Whatever the mesh becomes, a rank has as much as before.
+TEST(TwoLevel, WhatIsCutStaysCutOverAllRanks) {
+  const auto levelsOf = [](std::vector<std::string> mesh, int64_t nodeRanks) {
+    CompileOptions options = optionsFor("h200", std::move(mesh));
+    options.sharding = Sharding::Fsdp;
+    options.nodeRanks = nodeRanks;
+    factorAtNodes(options);
+    return options.shardLevels;
+  };
+  EXPECT_EQ(levelsOf({"data:64"}, 0), 2);
+  EXPECT_EQ(levelsOf({"replica:2", "data:32"}, 0), 2);
+  EXPECT_EQ(levelsOf({"data:8"}, 0), 1);
+  EXPECT_EQ(levelsOf({"node:8", "data:8"}, 0), 1);     // copies on each node, as asked
+  EXPECT_EQ(levelsOf({"replica:16", "data:4"}, 8), 1); // another axis crosses nodes
 }
 
 TEST(TwoLevel, NodesAreAsLargeAsOneSays) {

@@ -281,7 +281,7 @@ TEST_P(SharedCheckpoint, ThatOneRankCannotWriteIsGivenUpByAll) {
   const PlanFile file = sharedVariables(GetParam()).load();
   if (!cutsVariables(file.plan()))
     return;
-  const uint64_t second = strideOf(file.plan(), static_cast<uint32_t>(GetParam().cut)); // piece
+  const uint64_t second = distanceOf(file.plan(), GetParam().cut, 1); // piece
   std::vector<std::string> errors(GetParam().ranks());
   onEachRank(file, [&](Member &member) {
     setAll(file, member);

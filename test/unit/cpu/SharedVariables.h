@@ -31,8 +31,8 @@ struct Keeping {
   std::string name;
   std::vector<std::pair<std::string, uint32_t>> mesh; ///< outermost first
   bool units = false;
-  int32_t cut = -1;       ///< axis, along which units of parameters and moments are cut
-  bool wholeCopy = false; ///< of the bf16 copies, although parameters are cut
+  std::vector<uint32_t> cut; ///< axes, along which units of parameters and moments are cut
+  bool wholeCopy = false;    ///< of the bf16 copies, although parameters are cut
 
   uint32_t ranks() const {
     uint32_t count = 1;
@@ -45,16 +45,19 @@ struct Keeping {
 
 /// One rank alone first.
 inline std::vector<Keeping> keepings() {
-  return {{"Alone", {}, false, -1, false},
-          {"AloneInUnits", {}, true, -1, false},
-          {"Replicated", {{"data", 2}}, false, -1, false},
-          {"WholeUnits", {{"data", 2}}, true, -1, false},
-          {"Fsdp", {{"data", 2}}, true, 0, false},
-          {"FsdpOnFour", {{"data", 4}}, true, 0, false},
-          {"FsdpOnSeven", {{"data", 7}}, true, 0, false},
-          {"Zero1", {{"data", 2}}, true, 0, true},
-          {"Hybrid", {{"replica", 2}, {"data", 2}}, true, 1, false},
-          {"HybridOuter", {{"shard", 2}, {"replica", 2}}, true, 0, true}};
+  return {{"Alone", {}, false, {}, false},
+          {"AloneInUnits", {}, true, {}, false},
+          {"Replicated", {{"data", 2}}, false, {}, false},
+          {"WholeUnits", {{"data", 2}}, true, {}, false},
+          {"Fsdp", {{"data", 2}}, true, {0}, false},
+          {"FsdpOnFour", {{"data", 4}}, true, {0}, false},
+          {"FsdpOnSeven", {{"data", 7}}, true, {0}, false},
+          {"Zero1", {{"data", 2}}, true, {0}, true},
+          {"Hybrid", {{"replica", 2}, {"data", 2}}, true, {1}, false},
+          {"TwoLevels", {{"node", 2}, {"data", 3}}, true, {1, 0}, false},
+          {"OuterFirst", {{"node", 3}, {"data", 2}}, true, {0, 1}, false},
+          {"OuterAndInner", {{"node", 2}, {"replica", 2}, {"data", 2}}, true, {2, 0}, true},
+          {"HybridOuter", {{"shard", 2}, {"replica", 2}}, true, {0}, true}};
 }
 
 /// smallTraining with more parameters, large [130, 517] (more than four blocks of a hash, which
@@ -65,23 +68,27 @@ inline PlanBuilder sharedVariables(const Keeping &how) {
   PlanBuilder builder = smallTraining();
   for (const auto &[name, size] : how.mesh)
     builder.axis(name, size);
-  const auto piecesOf = [&](int32_t axis) {
-    return axis < 0 ? 1 : int64_t{how.mesh[static_cast<size_t>(axis)].second};
+  using Axes = std::vector<uint32_t>;
+  const auto piecesOf = [&](const Axes &axes) {
+    int64_t pieces = 1;
+    for (const uint32_t axis : axes)
+      pieces *= how.mesh[axis].second;
+    return pieces;
   };
   // A unit of so many rows, rounded up for its pieces, and a few more.
-  const auto unit = [&](std::string name, int64_t rows, int32_t axis, DType dtype) {
-    const int64_t pieces = piecesOf(axis);
+  const auto unit = [&](std::string name, int64_t rows, const Axes &axes, DType dtype) {
+    const int64_t pieces = piecesOf(axes);
     return builder.tensor(std::move(name), {(rows + pieces - 1) / pieces, 64},
                           SegmentKind::persistent, dtype);
   };
-  const int32_t copyCut = how.wholeCopy ? -1 : how.cut;
+  const Axes copyCut = how.wholeCopy ? Axes() : how.cut;
   const uint32_t parameters = how.units ? unit("parameters", 1054, how.cut, DType::f32) : 0;
   const uint32_t moments = how.units ? unit("moments", 1052, how.cut, DType::f32) : 0;
   const uint32_t copies = how.units ? unit("copies", 1053, copyCut, DType::bf16) : 0;
   const auto add = [&](const std::string &name, std::vector<int64_t> shape, uint32_t in,
-                       uint64_t offset, int32_t axis, VariableRole role, int32_t owner = -1) {
+                       uint64_t offset, const Axes &axes, VariableRole role, int32_t owner = -1) {
     const uint32_t index =
-        how.units ? builder.member(name, in, shape, offset, axis) : builder.variable(name, shape);
+        how.units ? builder.member(name, in, shape, offset, axes) : builder.variable(name, shape);
     VariableT &variable = *builder.plan.variables[index];
     variable.role = role;
     variable.owner = owner;

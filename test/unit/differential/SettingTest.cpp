@@ -55,6 +55,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--mesh=node:2,data:2",
                                "--shard=zero1",
                                "--shard=fsdp",
+                               "--shard-levels=2",
                                "--offload=optimizer",
                                "--reduce=bf16",
                                "--accum-exchange=last",
@@ -62,7 +63,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 26u);
+  EXPECT_EQ(words.size(), 27u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
         pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||

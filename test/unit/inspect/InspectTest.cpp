@@ -156,19 +156,20 @@ TEST(Inspect, SelectionsLimitWhatIsShown) {
 
 TEST(Inspect, MembersOfUnitsAreShownWithTheirShapeAndPlace) {
   PlanBuilder builder = samplePlan();
-  const auto data = static_cast<int32_t>(builder.axis("data", 2));
+  const uint32_t data = builder.axis("data", 2), other = builder.axis("other", 3);
   const uint32_t unit = builder.tensor("unit", {2, 8}, SegmentKind::persistent);
-  builder.member("w2", unit, {3, 4}, 2, data);
+  builder.member("w2", unit, {3, 4}, 2, {data, other});
   const std::string path = temporary("unit.fb");
   runtime::writePlan(path, builder.plan);
   const std::string text = runInspect(path).output;
   EXPECT_TRUE(contains(text, "parameters: 3 with 47 elements")) << text;
-  EXPECT_TRUE(contains(text, "f32 [3, 4]           constant(0)  at 2 of unit over data")) << text;
+  EXPECT_TRUE(contains(text, "f32 [3, 4]           constant(0)  at 2 of unit over data*other"))
+      << text;
   const auto json = inspect::Json::parse(runInspect(path + " --json").output);
   const auto &w2 = json["parameters"][2];
   EXPECT_EQ(w2["shape"], (inspect::Json{3, 4}));
   EXPECT_EQ(w2["unit"]["offset"], 2);
-  EXPECT_EQ(w2["unit"]["axis"], "data");
+  EXPECT_EQ(w2["unit"]["axis"], "data*other");
 }
 
 TEST(Inspect, ErrorsAreOneLineAndStatusOne) {
