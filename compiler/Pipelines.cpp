@@ -10,6 +10,20 @@ using namespace mlir;
 
 namespace hydra {
 
+StringRef modeName(Mode mode) {
+  switch (mode) {
+  case Mode::Generate:
+    return "generate";
+  case Mode::Forward:
+    return "forward";
+  case Mode::Grad:
+    return "grad";
+  case Mode::Train:
+    return "train";
+  }
+  llvm_unreachable("four modes");
+}
+
 static void simplify(OpPassManager &passes) {
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

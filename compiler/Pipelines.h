@@ -10,6 +10,8 @@
 namespace hydra {
 
 enum class Mode { Generate, Forward, Grad, Train };
+/// As flags and plan files have it: `generate`, `forward`, `grad`, `train`.
+llvm::StringRef modeName(Mode mode);
 inline bool hasBackward(Mode mode) { return mode >= Mode::Grad; }
 
 /// What becomes of the rows that a router leaves out: work follows the number of the others, on the
@@ -51,8 +53,8 @@ struct TuningOptions {
 /// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
 enum class QuantizedFormat { Hybrid, E4M3 };
 
-/// What has a scale of its own: an operand of a matmul, each of its rows, or blocks of 128 neighbours
-/// along the sum, in weights of as many rows.
+/// What has a scale of its own: an operand of a matmul, each of its rows, or blocks of 128
+/// neighbours along the sum, in weights of as many rows.
 enum class QuantizedScaling { Tensor, Row, Block128 };
 
 /// As flags and reports spell it.

@@ -212,7 +212,14 @@ std::unique_ptr<Pass> recomputePass(Options options) {
 std::unique_ptr<Pass> epiloguePass(Options options) {
   FuseEpiloguesOptions fuse;
   fuse.epilogues.assign(options.target.epilogues.begin(), options.target.epilogues.end());
+  fuse.fewRows = wantsOf(options).fewRows;
   return createFuseEpilogues(fuse);
+}
+
+std::unique_ptr<Pass> productPass(Options options) {
+  AddProductsOptions add;
+  add.fewRows = wantsOf(options).fewRows;
+  return createAddProducts(add);
 }
 
 /// Without fusion every row-wise operation is a kernel of its own.
@@ -359,8 +366,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }, followsRouters},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
-      {P::Plan, false, 2, false, false, [](Options) { return createAddProducts(); },
-       wantsAddedProducts},
+      {P::Plan, false, 2, false, false, productPass, wantsAddedProducts},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseOperands(); },

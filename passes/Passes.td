@@ -640,11 +640,14 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
-    are part of `hydra.linear` already. Up to 16 rows whose argument nothing else needs stay apart: their matmuls are sweeps of our own. Behind hydra-recompute, which may recompute the GELU from its
-    argument. What cuBLASLt also has and does not pay is in docs/laboratory.md. *Numerics-changing*.
+    are part of `hydra.linear` already. Up to `few-rows` rows whose argument nothing else needs stay apart: their
+    matmuls are kernels of the backend, and the GELU belongs to what reads it (hydra-fuse-operands). Behind
+    hydra-recompute, which may recompute the GELU from its argument. What cuBLASLt also has and does not pay is in docs/laboratory.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",
-                            "what the library's matmuls can apply: gelu">];
+                            "what the library's matmuls can apply: gelu">,
+                 Option<"fewRows", "few-rows", "int64_t", "0",
+                        "up to so many rows matmuls are no library's where nothing follows them">];
   let statistics = [Statistic<"fused", "fused", "operations that became part of a matmul">];
 }
 
@@ -819,9 +822,10 @@ def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
     For libraries that add an f32 tensor to the sums of a product before they store them. Where a kernel does nothing
     but add two f32 tensors, one of which a matmul makes for it alone, and writes the sum over the other, which
     nothing touches between the two, the matmul does so: a launch less, and the product is neither stored nor
-    read. The parts of an average by chunks are added like that. *Exact on CPUs*; the library may
-    choose another algorithm.
+    read. Up to `few-rows` rows are left alone: their matmuls are kernels of the backend, which add to nothing. The
+    parts of an average by chunks are added like that. *Exact on CPUs*; the library may choose another algorithm.
   }];
+  let options = [Option<"fewRows", "few-rows", "int64_t", "0", "up to so many rows matmuls are no library's">];
   let statistics = [Statistic<"added", "added", "launches that matmuls took in">];
 }
 

@@ -8,20 +8,6 @@ using namespace llvm;
 
 namespace hydra {
 
-StringRef modeName(Mode mode) {
-  switch (mode) {
-  case Mode::Generate:
-    return "generate";
-  case Mode::Forward:
-    return "forward";
-  case Mode::Grad:
-    return "grad";
-  case Mode::Train:
-    return "train";
-  }
-  llvm_unreachable("four modes");
-}
-
 StringRef routingName(Routing routing) {
   return routing == Routing::Dynamic ? "dynamic" : routing == Routing::Masked ? "masked" : "static";
 }

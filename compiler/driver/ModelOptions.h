@@ -10,8 +10,6 @@
 
 namespace hydra {
 
-/// `forward`, `grad`, `train`.
-llvm::StringRef modeName(Mode mode);
 /// `dynamic`, `masked`, `static`.
 llvm::StringRef shardingName(Sharding sharding);
 llvm::StringRef routingName(Routing routing);

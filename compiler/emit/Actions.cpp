@@ -131,7 +131,7 @@ planfile::ActionUnion actionOf(plan::SubstituteAttr substitute) {
 } // namespace
 
 planfile::ActionUnion ActionWriter::launch(plan::LaunchOp op) {
-  auto kernel = module.lookupSymbol<plan::KernelOp>(op.getKernelAttr());
+  auto kernel = symbols.lookup<plan::KernelOp>(op.getKernelAttr().getAttr());
   planfile::LaunchT launch;
   launch.kernel = kernels.lookup(kernel.getSymNameAttr());
   const int64_t limit = op.getLimit().value_or(kernel.getRows());

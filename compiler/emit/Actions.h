@@ -15,7 +15,7 @@ public:
   /// `kernels`: the number of each by its symbol.
   ActionWriter(plan::PlanModuleOp module, planfile::TargetKind target, const planfile::PlanT &file,
                const llvm::DenseMap<mlir::Attribute, uint32_t> &kernels)
-      : module(module), target(target), file(file), kernels(kernels) {}
+      : symbols(module), target(target), file(file), kernels(kernels) {}
 
   planfile::ActionUnion actionOf(plan::StepInterface step);
 
@@ -26,7 +26,7 @@ public:
 private:
   planfile::ActionUnion launch(plan::LaunchOp op);
 
-  plan::PlanModuleOp module;
+  mlir::SymbolTable symbols;
   planfile::TargetKind target;
   const planfile::PlanT &file;
   const llvm::DenseMap<mlir::Attribute, uint32_t> &kernels;

@@ -75,7 +75,7 @@ private:
     header->model_file = options.modelFile;
     header->model = module.getSymName().str();
     header->precision = options.precision;
-    header->mode = options.mode;
+    header->mode = modeName(options.mode).str();
     if (DictionaryAttr bound = module.getBoundAttr()) {
       if (auto preset = bound.getAs<StringAttr>("preset"))
         header->preset = preset.str();

@@ -13,7 +13,8 @@ namespace hydra {
 
 /// What the plan says about itself and runs on.
 struct EmitOptions {
-  std::string producer, modelFile, precision, mode;
+  std::string producer, modelFile, precision;
+  Mode mode = Mode::Train;
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<std::string> passes;
   Target target;

@@ -47,6 +47,9 @@ public:
     /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
     /// and fills are launches, and one can do several.
     bool batchedLaunches = false;
+    /// Matmuls of up to so many rows have kernels of their own, which apply nothing to their sums
+    /// and add to nothing: hydra-fuse-epilogues and hydra-add-products leave them alone.
+    int64_t fewRows = 0;
     bool streams = false; ///< hydra-assign-streams: there is more than one
     bool tiles = false;   ///< its kernels take sizes (dialects/hydra/KernelTiles.h)
     /// hydra-quantize-weights: only rows of 16-bit floats are multiplied by weights of i8.

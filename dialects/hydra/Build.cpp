@@ -67,8 +67,8 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
     name = (stem + "_" + Twine(number)).str();
   auto entry =
       EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}), b.getArrayAttr({}),
-                      b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}), StringAttr(),
-                      ProgramRoleAttr(), DenseI64ArrayAttr(), walk, RowsAttr());
+                      b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}),
+                      ProgramStageAttr(), ProgramRoleAttr(), DenseI64ArrayAttr(), walk, RowsAttr());
   entry.getBody().emplaceBlock();
   const size_t over = walk.getOver().size(), carried = walk.getCarried();
   for (auto [i, type] : llvm::enumerate(types)) {
@@ -85,8 +85,8 @@ void endLoopBody(EntryOp body, ValueRange results) {
   SmallVector<Attribute> names;
   const size_t stacked = body.getWalk()->getStacked().size();
   for (size_t i = 0; i < results.size(); ++i)
-    names.push_back(b.getStringAttr(i < stacked ? "joined" + Twine(i)
-                                                : "carried" + Twine(i - stacked)));
+    names.push_back(
+        b.getStringAttr(i < stacked ? "joined" + Twine(i) : "carried" + Twine(i - stacked)));
   ReturnOp::create(b, body.getLoc(), results, b.getArrayAttr(names), b.getArrayAttr({}),
                    ArrayAttr());
 }
@@ -95,8 +95,8 @@ Value onFirstRank(OpBuilder &b, Location loc, StringAttr over, int64_t ranks, Va
                   Value other) {
   auto scalar = RankedTensorType::get({}, b.getI32Type());
   Value rank = RankOp::create(b, loc, scalar, over, b.getI64IntegerAttr(ranks));
-  Value first = CompareOp::create(b, loc, rank, constant(b, loc, scalar, 0.0),
-                                  b.getStringAttr("eq"));
+  Value first =
+      CompareOp::create(b, loc, rank, constant(b, loc, scalar, 0.0), b.getStringAttr("eq"));
   return SelectOp::create(b, loc, broadcast(b, loc, first, shapeOf(value)), value, other);
 }
 

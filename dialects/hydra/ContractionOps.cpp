@@ -75,12 +75,12 @@ OpClass LinearOp::costClass() { return OpClass::gemm; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
 /// The bias has the type of the result, as libraries want it.
 bool LinearOp::takesRounded(unsigned operand) { return operand < 2 || !getDtype(); }
-bool LinearOp::yieldF32() {
-  setDtype(Float32Type::get(getContext()));
-  return true;
-}
-bool LinearOp::yieldRounded(Type element) {
-  if (getB() || build::typeOf(getX()).getElementType() != element)
+bool LinearOp::yieldIn(Type format) {
+  if (isSumFormat(format)) {
+    setDtype(format);
+    return true;
+  }
+  if (getB() || build::typeOf(getX()).getElementType() != format)
     return false;
   removeDtypeAttr();
   return true;
@@ -260,12 +260,12 @@ Precision MatmulOp::precisionClass() {
 bool MatmulOp::takesRounded(unsigned operand) {
   return !getFullPrecision() && (operand < 2 || !getDtype());
 }
-bool MatmulOp::yieldF32() {
-  setDtype(Float32Type::get(getContext()));
-  return true;
-}
-bool MatmulOp::yieldRounded(Type element) {
-  if (getAddend() || build::typeOf(getA()).getElementType() != element)
+bool MatmulOp::yieldIn(Type format) {
+  if (isSumFormat(format)) {
+    setDtype(format);
+    return true;
+  }
+  if (getAddend() || build::typeOf(getA()).getElementType() != format)
     return false;
   removeDtypeAttr();
   return true;

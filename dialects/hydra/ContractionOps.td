@@ -11,7 +11,7 @@ class Hydra_MatmulLikeOp<string mnemonic, list<Trait> traits>
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 class Hydra_ContractionOp<string mnemonic, list<Trait> traits = []>
     : Hydra_MatmulLikeOp<mnemonic, traits # [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32", "yieldRounded",
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldIn",
                                                          "multipliedIn", "multiplyIn",
                                                          "allowReducedReduction"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;

@@ -30,20 +30,26 @@ void UseOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getValue(), name);
 }
 
-Operation *UseOp::lookup() {
+Operation *UseOp::lookup(SymbolTableCollection *symbols) {
   auto model = (*this)->getParentOfType<ModelOp>();
   if (!model)
     return nullptr;
+  auto find = [&](Operation *in, FlatSymbolRefAttr name) {
+    return symbols ? symbols->lookupSymbolIn(in, name.getAttr())
+                   : SymbolTable::lookupSymbolIn(in, name.getAttr());
+  };
   for (auto loop = (*this)->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
-    if (auto stack = model.lookupSymbol<StackOp>(loop.getStackAttr()))
-      if (Operation *found = stack.lookupSymbol(getVariableAttr()))
+    if (Operation *stack = find(model, loop.getStackAttr()); isa_and_nonnull<StackOp>(stack))
+      if (Operation *found = find(stack, getVariableAttr()))
         return found;
-  Operation *found = model.lookupSymbol(getVariableAttr());
+  Operation *found = find(model, getVariableAttr());
   return isa_and_nonnull<ParamOp, StateOp>(found) ? found : nullptr;
 }
 
-FailureOr<RankedTensorType> UseOp::boundType() {
-  Operation *variable = lookup();
+FailureOr<RankedTensorType> UseOp::boundType() { return boundType(nullptr); }
+
+FailureOr<RankedTensorType> UseOp::boundType(SymbolTableCollection *symbols) {
+  Operation *variable = lookup(symbols);
   RankedTensorType type;
   if (auto param = dyn_cast_or_null<ParamOp>(variable))
     type = param.getBoundType();

@@ -59,10 +59,15 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, dim))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("stage"))) {
-    StringRef stage;
-    if (parser.parseLParen() || parser.parseKeyword(&stage) || parser.parseRParen())
+    StringRef word;
+    SMLoc loc;
+    if (parser.parseLParen() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word) ||
+        parser.parseRParen())
       return failure();
-    state.addAttribute("stage", b.getStringAttr(stage));
+    std::optional<ProgramStage> stage = symbolizeProgramStage(word);
+    if (!stage)
+      return parser.emitError(loc) << "unknown stage '" << word << "' of a program";
+    state.addAttribute("stage", ProgramStageAttr::get(parser.getContext(), *stage));
   }
   if (succeeded(parser.parseOptionalKeyword("role"))) {
     StringRef word;
@@ -135,7 +140,7 @@ void EntryOp::print(OpAsmPrinter &p) {
     p << ')';
   }
   if (getStage())
-    p << " stage(" << *getStage() << ')';
+    p << " stage(" << stringifyProgramStage(*getStage()) << ')';
   if (getRole())
     p << " role(" << stringifyProgramRole(*getRole()) << ')';
   if (getIds()) {
@@ -261,9 +266,6 @@ LogicalResult EntryOp::verify() {
       return failure();
   if (getIds() && getIds()->size() != n)
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
-  if (getStage() &&
-      !llvm::is_contained({"grad", "train", "count", "accumulate", "apply", "derive"}, *getStage()))
-    return emitOpError() << "unknown stage '" << *getStage() << "'";
   if (getRole() && *getRole() < ProgramRole::eval)
     return emitOpError() << "has the role '" << stringifyProgramRole(*getRole())
                          << "', which its stage says; expected eval, generate or decode";
@@ -279,9 +281,24 @@ void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNa
 }
 
 ProgramRole EntryOp::programRole() {
-  // A stage is a role by its name, but for `grad`: gradients that nothing uses.
-  std::optional<ProgramRole> stage = getStage() ? symbolizeProgramRole(*getStage()) : std::nullopt;
-  return stage.value_or(getRole().value_or(ProgramRole::custom));
+  const ProgramRole own = getRole().value_or(ProgramRole::custom);
+  if (!getStage())
+    return own;
+  switch (*getStage()) {
+  case ProgramStage::grad: // gradients that nothing uses
+    return own;
+  case ProgramStage::train:
+    return ProgramRole::train;
+  case ProgramStage::count:
+    return ProgramRole::count;
+  case ProgramStage::accumulate:
+    return ProgramRole::accumulate;
+  case ProgramStage::apply:
+    return ProgramRole::apply;
+  case ProgramStage::derive:
+    return ProgramRole::derive;
+  }
+  llvm_unreachable("every stage");
 }
 
 ReturnOp EntryOp::getReturn() { return cast<ReturnOp>(getBody().front().getTerminator()); }

@@ -48,14 +48,14 @@ static int64_t elementsOf(Value v) { return build::typeOf(v).getNumElements(); }
 #define GROUPED_OP(Op)                                                                             \
   OpClass Op::costClass() { return OpClass::gemm; }                                                \
   Precision Op::precisionClass() { return Precision::Matmul; }                                     \
-  bool Op::yieldF32() {                                                                            \
-    setDtype(Float32Type::get(getContext()));                                                      \
-    return true;                                                                                   \
-  }                                                                                                \
-  bool Op::yieldRounded(Type element) {                                                            \
-    if (build::typeOf(getOperand(0)).getElementType() != element)                                  \
+  bool Op::yieldIn(Type format) {                                                                  \
+    const bool sums = isSumFormat(format);                                                         \
+    if (!sums && build::typeOf(getOperand(0)).getElementType() != format)                          \
       return false;                                                                                \
-    removeDtypeAttr();                                                                             \
+    if (sums)                                                                                      \
+      setDtype(format);                                                                            \
+    else                                                                                           \
+      removeDtypeAttr();                                                                           \
     return true;                                                                                   \
   }                                                                                                \
   bool Op::multiplyIn(Type format) {                                                               \

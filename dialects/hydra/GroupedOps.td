@@ -10,7 +10,7 @@ include "dialects/hydra/HydraBase.td"
 // in f32, are rounded to that format before they are multiplied.
 class Hydra_GroupedOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [StorageOpInterface,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "yieldF32", "yieldRounded",
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "yieldIn",
                                                          "multipliedIn", "multiplyIn"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;

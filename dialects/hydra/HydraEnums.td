@@ -56,6 +56,15 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
   let cppNamespace = "::hydra";
 }
 
+/// What passes have made of a forward program.
+def Hydra_ProgramStage : I32EnumAttr<"ProgramStage", "stage of a program", [
+    I32EnumAttrCase<"grad", 0>,          // returns gradients, which nothing uses
+    I32EnumAttrCase<"train", 1>,         // each of the others has the role of its name
+    I32EnumAttrCase<"count", 2>, I32EnumAttrCase<"accumulate", 3>, I32EnumAttrCase<"apply", 4>,
+    I32EnumAttrCase<"derive", 5>]> {
+  let cppNamespace = "::hydra";
+}
+
 /// What a run uses a program for; plan files have the same list.
 def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
     I32EnumAttrCase<"custom", 0>,

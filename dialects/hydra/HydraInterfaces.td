@@ -111,16 +111,11 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       }],
       "bool", "takesRounded", (ins "unsigned":$operand), "", [{ (void)operand; return true; }]>,
     InterfaceMethod<[{
-        Makes an operation of class Matmul write its sums in f32 though its operands are narrower;
-        false if it cannot.
+        Makes an operation of class Matmul write its sums in a format: the one in which they are added
+        up, whatever its operands become, or rounded to the one that its operands have; false if it
+        cannot. The caller sets the type of the result.
       }],
-      "bool", "yieldF32", (ins), "", [{ return false; }]>,
-    InterfaceMethod<[{
-        Undoes `yieldF32`, where the operation then writes its sums rounded to that type; false if it
-        cannot, or would write another. The caller sets the type of the result.
-      }],
-      "bool", "yieldRounded", (ins "::mlir::Type":$element), "",
-      [{ (void)element; return false; }]>,
+      "bool", "yieldIn", (ins "::mlir::Type":$format), "", [{ (void)format; return false; }]>,
     InterfaceMethod<[{
         The format that an operand is rounded to before it is multiplied; null: its own.
       }],

@@ -65,6 +65,6 @@ Precision LoopOp::precisionClass() { return Precision::Matmul; }
 bool LoopOp::takesRounded(unsigned operand) {
   return isNarrowFloat(build::typeOf(getEntry().getBody().getArgument(operand)).getElementType());
 }
-bool LoopOp::yieldF32() { return true; }
+bool LoopOp::yieldIn(Type format) { return isSumFormat(format); }
 
 } // namespace hydra

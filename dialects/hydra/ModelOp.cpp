@@ -52,13 +52,13 @@ private:
 
 /// What a use can mean: one variable, or, in a definition that loops over any stack may call,
 /// several.
-static SmallVector<Operation *> meanings(ModelOp model, UseOp use) {
+static SmallVector<Operation *> meanings(ModelOp model, UseOp use, SymbolTableCollection &symbols) {
   SmallVector<Operation *> variables;
-  if (Operation *variable = use.lookup())
+  if (Operation *variable = use.lookup(&symbols))
     variables.push_back(variable);
   if (use->getParentOfType<DefOp>())
     for (StackOp stack : model.getBody().getOps<StackOp>())
-      if (Operation *variable = stack.lookupSymbol(use.getVariableAttr()))
+      if (Operation *variable = symbols.lookupSymbolIn(stack, use.getVariableAttr().getAttr()))
         variables.push_back(variable);
   return variables;
 }
@@ -122,7 +122,7 @@ static LogicalResult verifyBoundAttributes(Operation *op) {
 }
 
 /// Before binding no value has a type, after it all have, of sizes whose sum is a number.
-static LogicalResult verifyBinding(ModelOp model) {
+static LogicalResult verifyBinding(ModelOp model, SymbolTableCollection &tables) {
   bool bound = model.isBound();
   constexpr int64_t kMostBytes = int64_t{1} << 62;
   int64_t bytes = 0;
@@ -154,7 +154,7 @@ static LogicalResult verifyBinding(ModelOp model) {
     auto use = dyn_cast<UseOp>(op);
     if (!use || !bound)
       return WalkResult::advance();
-    FailureOr<RankedTensorType> type = use.boundType();
+    FailureOr<RankedTensorType> type = use.boundType(&tables);
     if (succeeded(type) && *type != use.getType())
       use.emitOpError() << "has type " << use.getType() << " but @" << use.getVariable() << " is "
                         << *type;
@@ -195,6 +195,7 @@ static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
 LogicalResult ModelOp::verifyRegions() {
   Block &body = getBody().front();
   Usage symbols;
+  SymbolTableCollection tables;
   DenseSet<Operation *> usedVariables;
   DenseSet<Attribute> called;
   StringSet<> groups;
@@ -217,7 +218,7 @@ LogicalResult ModelOp::verifyRegions() {
       if (!isa<PresetOp>(op))
         symbols.use(a.getValue());
     if (auto use = dyn_cast<UseOp>(op)) {
-      SmallVector<Operation *> variables = meanings(*this, use);
+      SmallVector<Operation *> variables = meanings(*this, use, tables);
       if (variables.empty()) {
         use.emitOpError() << "parameter or state @" << use.getVariable() << " is not declared";
         return WalkResult::interrupt();
@@ -248,7 +249,7 @@ LogicalResult ModelOp::verifyRegions() {
                << "argument '" << name << "' has the name of a parameter or state";
   }
   if (failed(verifyPresets(*this)) || failed(verifyParameters(*this, symbols)) ||
-      failed(verifyBinding(*this)))
+      failed(verifyBinding(*this, tables)))
     return failure();
   if (!hasEntries || isBound())
     return success();

@@ -192,7 +192,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
                        TypeArrayAttr:$arg_dtypes, ArrayAttr:$arg_defaults, StrArrayAttr:$dims,
-                       OptionalAttr<StrAttr>:$stage,
+                       OptionalAttr<Hydra_ProgramStage>:$stage,
                        OptionalAttr<Hydra_ProgramRole>:$role,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
                        OptionalAttr<Hydra_WalkAttr>:$walk,
@@ -252,7 +252,8 @@ def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "(`layer` `=` $layer^)? attr-dict";
 }
 
-def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {
+def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "names the results of an entry and the new values of parameters and state";
   let description = [{
     `hydra.return loss = %loss, grad @wq = %dw updates(@ema = %new)`. The first `output_names.size()`
@@ -289,8 +290,10 @@ def UseOp : Hydra_LeafOp<"use", [DeclareOpInterfaceMethods<OpAsmOpInterface,
   let results = (outs Hydra_Value:$value);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The parameter or state meant, or null.
-    ::mlir::Operation *lookup();
+    /// The parameter or state meant, or null; `symbols` finds many in one model faster.
+    ::mlir::Operation *lookup(::mlir::SymbolTableCollection *symbols = nullptr);
+    /// As `boundType`, with what finds many in one model faster.
+    ::llvm::FailureOr<::mlir::RankedTensorType> boundType(::mlir::SymbolTableCollection *symbols);
   }];
 }
 
@@ -360,7 +363,7 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
 def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>,
                                DeclareOpInterfaceMethods<PrecisionOpInterface,
-                                                         ["precisionClass", "takesRounded", "yieldF32"]>]> {
+                                                         ["precisionClass", "takesRounded", "yieldIn"]>]> {
   let summary = "runs an entry once for every chunk of sequences";
   let description = [{
     ```mlir

@@ -53,6 +53,8 @@ bool isModelElement(Type element) {
 
 bool canMultiplyIn(Type element, Type format) { return element.isF32() && format.isTF32(); }
 
+bool isSumFormat(Type element) { return element.isF32(); }
+
 bool isNarrowFloat(Type element) { return element.isBF16() || element.isF16(); }
 
 bool isEightBitFloat(Type element) { return isa<Float8E4M3FNType, Float8E5M2Type>(element); }

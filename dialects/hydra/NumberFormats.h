@@ -25,6 +25,9 @@ inline constexpr llvm::StringLiteral kModelFloats = "f32, bf16 or f16";
 /// multiply.
 bool canMultiplyIn(mlir::Type element, mlir::Type format);
 
+/// Whether it is the format in which matmuls of any operands add up their products.
+bool isSumFormat(mlir::Type element);
+
 /// Whether it is a float of 16 bits: what mixed precision rounds values to.
 bool isNarrowFloat(mlir::Type element);
 

@@ -87,15 +87,22 @@ LogicalResult ReturnOp::verify() {
       return failure();
     else if (!names.insert(name).second)
       return emitOpError() << "output '" << name << "' is named twice";
-  auto model = (*this)->getParentOfType<ModelOp>();
   if (getGradients() && getGradients()->size() > getOutputNames().size())
     return emitOpError() << "has " << getOutputNames().size() << " outputs, but gradients of "
                          << getGradients()->size() << " parameters";
+  return success();
+}
+
+LogicalResult ReturnOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto model = (*this)->getParentOfType<ModelOp>();
+  auto find = [&](FlatSymbolRefAttr name) {
+    return model ? symbols.lookupSymbolIn(model, name.getAttr()) : nullptr;
+  };
   for (auto [i, name] : llvm::enumerate(getOutputNames().getAsValueRange<StringAttr>())) {
     FlatSymbolRefAttr parameter = gradientOf(i);
     if (!parameter)
       continue;
-    if (!model || !model.lookupSymbol<ParamOp>(parameter.getAttr()))
+    if (!isa_and_nonnull<ParamOp>(find(parameter)))
       return emitOpError() << "returns a gradient of " << parameter << ", which is no parameter";
     if (name != gradientName(parameter.getValue()))
       return emitOpError() << "names a gradient of " << parameter << " '" << name << "'; expected '"
@@ -104,7 +111,7 @@ LogicalResult ReturnOp::verify() {
   DenseSet<Attribute> targets;
   for (auto [symbol, value] :
        llvm::zip(getUpdated().getAsRange<FlatSymbolRefAttr>(), getUpdates())) {
-    Operation *variable = model ? model.lookupSymbol(symbol) : nullptr;
+    Operation *variable = find(symbol);
     if (!isa_and_nonnull<ParamOp, StateOp>(variable))
       return emitOpError() << "updates " << symbol << ", which is neither parameter nor state";
     if (!targets.insert(symbol).second)

@@ -321,9 +321,10 @@ LogicalResult VariableOp::verify() {
   return success();
 }
 
-LogicalResult LaunchOp::verify() {
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto module = (*this)->getParentOfType<PlanModuleOp>();
-  auto kernel = module ? module.lookupSymbol<KernelOp>(getKernelAttr()) : KernelOp();
+  auto kernel =
+      module ? symbols.lookupSymbolIn<KernelOp>(module, getKernelAttr().getAttr()) : KernelOp();
   if (!kernel)
     return emitOpError() << "there is no kernel @" << getKernel();
   int64_t each = kernel.getLayouts().size(), all = getArgs().size();

@@ -251,7 +251,8 @@ class Plan_StepOp<string mnemonic, list<Trait> traits = []>
 }
 
 def LaunchOp : Plan_StepOp<"launch",
-                           [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
+                           [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>,
+                            DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a generated kernel, on one list of arguments or several";
   let description = [{
     What it reads (0), writes (1) or updates (2) in the order of its arguments is `access`. With
@@ -265,7 +266,6 @@ def LaunchOp : Plan_StepOp<"launch",
                             OptionalAttr<Plan_SubstituteAttr>:$substitute,
                             OptionalAttr<DenseI64ArrayAttr>:$phase_flops));
   let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
-  let hasVerifier = 1;
 }
 
 def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,

@@ -1,5 +1,6 @@
 // hydra-differentiate: adds the backward pass to programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/OutputNames.h"
 #include "passes/Passes.h"
 #include "passes/bind/ValueTags.h"
 #include "passes/differentiate/LossScaling.h"
@@ -475,11 +476,11 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 private:
   LogicalResult differentiate(ModelOp model, EntryOp entry) {
     if (entry.getStage())
-      return entry.emitOpError() << "@" << entry.getSymName() << " is a " << *entry.getStage()
-                                 << " program already";
+      return entry.emitOpError() << "@" << entry.getSymName() << " is a "
+                                 << stringifyProgramStage(*entry.getStage()) << " program already";
     Block &body = entry.getBody().front();
     ReturnOp end = entry.getReturn();
-    Value loss = end.getOutput("loss");
+    Value loss = end.getOutput(kLossOutput);
     auto params = model.getBody().getOps<ParamOp>();
     if (!params.empty() && llvm::none_of(params, isTrained))
       return entry.emitOpError()
@@ -524,7 +525,7 @@ private:
     end.setOutputNamesAttr(b.getArrayAttr(names));
     if (!parameters.empty())
       end.setGradientsAttr(b.getArrayAttr(parameters));
-    entry.setStage("grad");
+    entry.setStage(ProgramStage::grad);
     eraseDead(body);
     return success();
   }

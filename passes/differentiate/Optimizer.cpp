@@ -2,15 +2,15 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/LossLimit.h"
 #include "dialects/hydra/NormSpike.h"
+#include "dialects/hydra/OutputNames.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/GradientNorms.h"
 #include "passes/differentiate/LossScaling.h"
+#include "passes/differentiate/UpdateGuard.h"
 #include "passes/differentiate/WeightAverage.h"
 
 #include "llvm/ADT/SetVector.h"
-
-#include <limits>
 
 using namespace mlir;
 
@@ -95,7 +95,7 @@ private:
   }
 
   LogicalResult checkEntry(EntryOp entry) {
-    if (!entry.getStage() || *entry.getStage() != "grad")
+    if (entry.getStage() != ProgramStage::grad)
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " is not differentiated; run hydra-differentiate first";
     if (trainedParams().empty())
@@ -105,6 +105,10 @@ private:
           (normSpike && name == kNormSpike) || (holds && name == "hold") ||
           (batchFilter && name == kLossLimit))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
+    for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
+      if (name == kGradNormOutput || name == kAppliedOutput)
+        return entry.getReturn().emitOpError()
+               << "has an output '" << name << "', which the optimizer adds";
     return success();
   }
 
@@ -191,39 +195,6 @@ private:
     return param.getUnit() ? filledUp(gradient) : gradient;
   }
 
-  /// Whether a number is finite: neither infinite nor no number.
-  static Value isFinite(OpBuilder &b, Location loc, Value x) {
-    Value size = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
-    constexpr double most = std::numeric_limits<float>::max();
-    return CompareOp::create(b, loc, size, build::constant(b, loc, x.getType(), most),
-                             b.getStringAttr("le"));
-  }
-
-  /// A number, or infinity where the loss is above the limit and that is positive.
-  static Value withinLimit(OpBuilder &b, Location loc, Value loss, Value limit, Value number) {
-    auto above = [&](Value x, Value y) -> Value {
-      return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
-    };
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    Value none = build::constant(b, loc, limit.getType(), 0.0);
-    Value refused = build::constant(b, loc, number.getType(), infinity);
-    Value limited = SelectOp::create(b, loc, above(loss, limit), refused, number);
-    return SelectOp::create(b, loc, above(limit, none), limited, number);
-  }
-
-  /// A number where the other one is finite, else infinity. On several ranks it asks for the whole
-  /// of the other one alone, which they have: of the loss.
-  static Value whereFinite(OpBuilder &b, Location loc, Value other, Value number) {
-    auto constant = [&](double value) { return build::constant(b, loc, other.getType(), value); };
-    constexpr double most = std::numeric_limits<float>::max();
-    Value infinity =
-        build::constant(b, loc, number.getType(), std::numeric_limits<double>::infinity());
-    Value below = CompareOp::create(b, loc, other, constant(most), b.getStringAttr("le"));
-    Value above = CompareOp::create(b, loc, other, constant(-most), b.getStringAttr("ge"));
-    return SelectOp::create(b, loc, below, SelectOp::create(b, loc, above, number, infinity),
-                            infinity);
-  }
-
   /// What all updates of a step share.
   struct Step {
     Value rate;        ///< the learning rate
@@ -285,7 +256,7 @@ private:
         Value bound = entry.addArgument(kNormSpike, scalar, loc, b.getF64FloatAttr(0.0));
         step.rate = slowed(b, clipped, rate, norm, bound);
       }
-      give("grad_norm", norm);
+      give(kGradNormOutput, norm);
       guardBy(whereFinite(b, clipped, loss, norm));
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
@@ -293,7 +264,7 @@ private:
       b.setInsertionPointAfterValue(loss);
       guardBy(loss);
     }
-    give("applied", applied);
+    give(kAppliedOutput, applied);
     return step;
   }
 
@@ -302,17 +273,6 @@ private:
     if (!step.count)
       step.count = UseOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), kUpdateCount);
     return step.count;
-  }
-
-  /// The new value where the update is applied, else the old one. `change` makes of what an update
-  /// computes, and of the old value, the new one. What is computed in another shape, such as
-  /// blocks, is changed and guarded there, so that it is one pass over memory.
-  static Value guardedAsMade(OpBuilder &b, Location loc, Value ok, Value fresh, Value old,
-                             llvm::function_ref<Value(Value, Value)> change) {
-    Value made = build::behindReshapes(fresh);
-    Value before = build::reshape(b, loc, old, build::shapeOf(made));
-    Value kept = GuardOp::create(b, loc, ok, change(made, before), before);
-    return build::reshape(b, loc, kept, build::shapeOf(fresh));
   }
 
   /// The update of a parameter, of what its optimizer keeps for it, and of its average.
@@ -431,9 +391,9 @@ private:
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
     auto gradientOf = [&](ParamOp param) { return ofRank(b, param, finalGradient(end, param)); };
-    if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
+    if (failed(update(b, entry, outputs, end.getOutput(kLossOutput), gradientOf)))
       return failure();
-    entry.setStage("train");
+    entry.setStage(ProgramStage::train);
     outputs.returnFrom(end);
     return success();
   }
@@ -479,7 +439,7 @@ private:
     FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
     if (failed(sum))
       return failure();
-    Value loss = end.getOutput("loss"), before = read(b, *sum);
+    Value loss = end.getOutput(kLossOutput), before = read(b, *sum);
     // A limit is compared with the mean, in the order of micro-batches on one rank. Else the guard
     // asks only whether all losses were finite, and ranks that have the whole of each exchange
     // nothing more.
@@ -488,7 +448,7 @@ private:
     stepSums.insert(*sum);
     outputs.returnFrom(end);
     entry.setSymName(nameIn(entry, "accumulate"));
-    entry.setStage("accumulate");
+    entry.setStage(ProgramStage::accumulate);
     return success();
   }
 
@@ -534,7 +494,7 @@ private:
     IRMapping mapping;
     auto counter = cast<EntryOp>(b.clone(*entry, mapping));
     counter.setSymName(nameIn(entry, "count"));
-    counter.setStage("count");
+    counter.setStage(ProgramStage::count);
     OpBuilder inside(counter.getReturn());
     Outputs sums;
     for (auto [labels, count] : llvm::zip(llvm::make_first_range(losses), counts)) {
@@ -571,9 +531,10 @@ private:
     OpBuilder b(&getContext());
     b.setInsertionPointAfter(first);
     auto none = b.getArrayAttr({});
-    auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none,
-                                 none, none, b.getStringAttr("apply"), ProgramRoleAttr(),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+    auto entry =
+        EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none, none, none,
+                        ProgramStageAttr::get(b.getContext(), ProgramStage::apply),
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);

@@ -17,9 +17,6 @@ constexpr StringLiteral kPass = "hydra-fuse-epilogues";
 
 /// Rows of whole 16 bytes, as libraries want the sums that they also write.
 constexpr int64_t kAligned = 8;
-/// A matmul of as few rows is no library's where nothing follows it: a GELU belongs to what reads
-/// it (hydra-fuse-operands).
-constexpr int64_t kFewRows = 16;
 
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
   using FuseEpiloguesBase::FuseEpiloguesBase;
@@ -51,7 +48,7 @@ private:
         type.getShape().back() % kAligned != 0)
       return;
     bool saving = !linear.getY().hasOneUse();
-    if (!saving && type.getNumElements() <= kFewRows * type.getShape().back())
+    if (!saving && type.getNumElements() <= fewRows * type.getShape().back())
       return;
     OpBuilder b(linear);
     auto fused = LinearGeluOp::create(b, madeBy(kPass, gelu.getLoc()), linear.getX(), linear.getW(),

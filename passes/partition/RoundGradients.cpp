@@ -119,7 +119,7 @@ public:
   void foldIntoMatmuls() {
     for (CastOp cast : casts) {
       auto matmul = cast.getX().getDefiningOp<PrecisionOpInterface>();
-      if (!matmul || !cast.getX().hasOneUse() || !matmul.yieldRounded(format))
+      if (!matmul || !cast.getX().hasOneUse() || !matmul.yieldIn(format))
         continue;
       Value result = cast.getX();
       result.setType(build::typeOf(result).clone(format));

@@ -14,9 +14,6 @@ namespace hydra {
 
 namespace {
 
-/// A matmul of as few rows has kernels of its own that add to nothing.
-constexpr int64_t kFewRows = 16;
-
 /// Whether a kernel does nothing but add two tensors of f32, of one shape.
 bool onlyAdds(plan::KernelOp kernel) {
   auto groups = kernel.getBody().getOps<FusedOp>();
@@ -36,19 +33,22 @@ bool onlyAdds(plan::KernelOp kernel) {
 }
 
 struct AddProducts : impl::AddProductsBase<AddProducts> {
+  using AddProductsBase::AddProductsBase;
+
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
       SetVector<Operation *> unused;
+      SymbolTable symbols(module);
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
         for (auto launch : llvm::make_early_inc_range(program.getBody().getOps<plan::LaunchOp>())) {
-          auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+          auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr());
           if (!onlyAdds(kernel) || !fold(launch))
             continue;
           unused.insert(kernel);
           ++added;
         }
       module.walk([&](plan::LaunchOp launch) {
-        unused.remove(module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()));
+        unused.remove(symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr()));
       });
       for (Operation *kernel : unused)
         kernel->erase();
@@ -57,7 +57,7 @@ struct AddProducts : impl::AddProductsBase<AddProducts> {
 
 private:
   /// Lets the matmul do it that makes one of two terms, if the sum lies where the other was.
-  static bool fold(plan::LaunchOp launch) {
+  bool fold(plan::LaunchOp launch) const {
     if (launch.getAccess() != ArrayRef<int64_t>{plan::kRead, plan::kRead, plan::kWrite} ||
         launch.getLimit())
       return false;
@@ -101,12 +101,12 @@ private:
   }
 
   /// Whether a matmul may change a term where the matmul stands, and its library can add.
-  static bool canAddTo(plan::MatmulOp matmul, Value term, plan::LaunchOp launch) {
+  bool canAddTo(plan::MatmulOp matmul, Value term, plan::LaunchOp launch) const {
     auto type = cast<MemRefType>(term.getType());
     plan::BufferOp buffer = plan::placeOf(term).buffer;
-    if (matmul.getBias() || matmul.getWeightScale() || matmul.getScaleA() || matmul.getGelu() || matmul.getAccumulate() ||
-        type.getNumElements() <= kFewRows * type.getShape().back() || !buffer.isTransient() ||
-        plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
+    if (matmul.getBias() || matmul.getWeightScale() || matmul.getScaleA() || matmul.getGelu() ||
+        matmul.getAccumulate() || type.getNumElements() <= fewRows * type.getShape().back() ||
+        !buffer.isTransient() || plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
       return false;
     // In between it is neither made nor read.
     return llvm::none_of(usersOf(buffer.getBuffer()), [&](Operation *user) {

@@ -21,7 +21,8 @@ constexpr int64_t kEarlierBytes = 1 << 20;
 class LaunchBatches {
 public:
   explicit LaunchBatches(plan::ProgramOp program)
-      : program(program), table(program), sides(sidesOf(program, table)) {
+      : program(program), symbols(program->getParentOfType<plan::PlanModuleOp>()), table(program),
+        sides(sidesOf(program, table)) {
     for (auto transfer : program.getBody().getOps<plan::TransferOp>())
       for (Value side : {transfer.getFrom(), transfer.getTo()})
         visited.insert(plan::placeOf(side).buffer);
@@ -59,6 +60,10 @@ private:
     bool writes;
   };
 
+  plan::KernelOp kernelOf(plan::LaunchOp launch) const {
+    return symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr());
+  }
+
   /// Whether the kernel is made from a group, and so for as many lists of arguments as it is asked
   /// for. A backend's own kernels take one, and so does what works on moments that come from the
   /// host and go back there, one after the other.
@@ -66,8 +71,7 @@ private:
     for (Value arg : launch.getArgs())
       if (visited.contains(plan::placeOf(arg).buffer))
         return false;
-    auto module = program->getParentOfType<plan::PlanModuleOp>();
-    return !module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()).getSource();
+    return !kernelOf(launch).getSource();
   }
 
   /// The slot where a launch runs: in the latest batch of its kernel and its side, so that neither
@@ -112,7 +116,7 @@ private:
             use.writes};
   }
 
-  static void join(Batch &batch) {
+  void join(Batch &batch) {
     if (batch.launches.size() == 1)
       return;
     plan::LaunchOp first = batch.launches.front();
@@ -143,8 +147,7 @@ private:
       first->setLoc(withPath(first.getLoc(), path));
     for (plan::LaunchOp launch : ArrayRef(batch.launches).drop_front())
       launch.erase();
-    auto kernel = first->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
-        first.getKernelAttr());
+    plan::KernelOp kernel = kernelOf(first);
     int64_t instances = batch.launches.size();
     if (static_cast<int64_t>(kernel.getInstances().value_or(1)) < instances)
       kernel.setInstances(instances);
@@ -167,6 +170,7 @@ private:
   }
 
   plan::ProgramOp program;
+  SymbolTable symbols; ///< of the module's kernels
   ProgramBlocks table; ///< of the launches before
   std::vector<Side> sides;
   DenseSet<Operation *> visited; ///< by transfers

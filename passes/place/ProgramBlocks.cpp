@@ -18,12 +18,11 @@ struct DeviceTime {
 };
 
 /// How many blocks a step runs in, where its kernel says so.
-std::optional<int64_t> blocksOf(Operation *step) {
+std::optional<int64_t> blocksOf(Operation *step, SymbolTableCollection &symbols) {
   auto launch = dyn_cast<plan::LaunchOp>(step);
   if (!launch)
     return std::nullopt;
-  auto kernel =
-      SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
   if (!kernel || !kernel.getLaunch())
     return std::nullopt;
   const ArrayRef<int64_t> sizes = kernel.getLaunch()->take_front(3);
@@ -32,11 +31,12 @@ std::optional<int64_t> blocksOf(Operation *step) {
 
 /// A step occupies the whole device unless it has fewer blocks than that has multiprocessors: then
 /// it runs at the rates of so many blocks.
-DeviceTime timeOf(Operation *block, const Roofline &rates) {
+DeviceTime timeOf(Operation *block, const Roofline &rates, SymbolTableCollection &symbols) {
   if (auto step = dyn_cast<plan::StepInterface>(block)) {
     TargetAttr target = targetOf(block);
     const auto all = static_cast<double>(target.getMultiprocessors());
-    const auto own = static_cast<double>(blocksOf(block).value_or(target.getMultiprocessors()));
+    const auto own =
+        static_cast<double>(blocksOf(block, symbols).value_or(target.getMultiprocessors()));
     const double seconds = step.seconds(rates);
     if (own >= all || target.rate(kBlockFlops) == 0 || target.rate(kBlockBandwidth) == 0)
       return {seconds, seconds};
@@ -52,7 +52,7 @@ DeviceTime timeOf(Operation *block, const Roofline &rates) {
     DeviceTime sum;
     for (Operation &inner : region.getOps())
       if (isa<plan::BlockInterface>(inner)) {
-        const DeviceTime one = timeOf(&inner, rates);
+        const DeviceTime one = timeOf(&inner, rates, symbols);
         sum.seconds += one.seconds;
         sum.occupied += one.occupied;
       }
@@ -70,6 +70,7 @@ DeviceTime timeOf(Operation *block, const Roofline &rates) {
 
 ProgramBlocks::ProgramBlocks(plan::ProgramOp program) {
   const std::optional<Roofline> rates = rooflineOf(targetOf(program));
+  SymbolTableCollection symbols;
   for (Operation &op : program.getBody().front()) {
     if (!isa<plan::BlockInterface>(op))
       continue;
@@ -78,7 +79,7 @@ ProgramBlocks::ProgramBlocks(plan::ProgramOp program) {
     // What moves bytes takes time of the links, not of the device.
     DeviceTime own;
     if (!linkOf(operations.size() - 1))
-      own = rates ? timeOf(&op, *rates) : DeviceTime{1, 1};
+      own = rates ? timeOf(&op, *rates, symbols) : DeviceTime{1, 1};
     time += own.seconds;
     end.push_back(time);
     const double left = own.seconds - own.occupied;

@@ -142,7 +142,7 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
   makeScales(entry, *history);
   Value amax = findLargest(entry);
   groups.clear();
-  if (entry.getStage() == "train")
+  if (entry.getStage() == ProgramStage::train)
     return shift(entry, *history, amax);
 
   FailureOr<StateOp> step = state(entry, kStep, {operands}, VariableRole::step_sum);
@@ -151,10 +151,13 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
   OpBuilder b(entry.getReturn());
   const Location loc = ofHistory(entry, Phase::optimizer);
   addUpdate(entry, *step, MaxOp::create(b, loc, read(b, loc, *step), amax));
-  auto apply = model.lookupSymbol<EntryOp>("apply");
-  if (!apply || apply.getStage() != "apply")
+  auto entries = model.getBody().getOps<EntryOp>();
+  auto ending =
+      llvm::find_if(entries, [](EntryOp other) { return other.getStage() == ProgramStage::apply; });
+  if (ending == entries.end())
     return entry.emitOpError() << "@" << entry.getSymName()
-                               << " has no program @apply that ends its step";
+                               << " has no program that ends its step: expected one of stage apply";
+  EntryOp apply = *ending;
   if (llvm::is_contained(apply.getReturn().getUpdated(), FlatSymbolRefAttr::get(*history)))
     return success(); // of another phase of the run
   b.setInsertionPoint(apply.getReturn());

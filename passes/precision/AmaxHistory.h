@@ -33,7 +33,7 @@ public:
 
   /// A program to which delayed scales are added: one that updates, or a micro-batch of one.
   static bool isFor(EntryOp entry) {
-    return entry.getStage() == "train" || entry.getStage() == "accumulate";
+    return entry.getStage() == ProgramStage::train || entry.getStage() == ProgramStage::accumulate;
   }
 
   /// A value in 8 bits, in its shape, and its scale [], a constant until `finish`.

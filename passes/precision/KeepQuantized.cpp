@@ -2,8 +2,9 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
+#include "passes/precision/AlongBlocks.h"
 #include "passes/precision/AmaxHistory.h"
-#include "passes/precision/UnitScales.h"
+#include "passes/precision/KeptMagnitudes.h"
 
 #include <map>
 #include <set>
@@ -16,6 +17,11 @@ namespace hydra {
 #include "passes/Passes.h.inc"
 
 namespace {
+
+using pieces::joined;
+using pieces::largest;
+using pieces::magnitudesOfRows;
+using pieces::sliced;
 
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-keep-quantized";
@@ -150,160 +156,6 @@ GuardOp guardOf(Value value) {
 Value read(OpBuilder &b, Location loc, StateOp state) {
   return UseOp::create(b, loc, state.getBoundType(), state.getSymName());
 }
-
-Value joined(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
-  return parts.size() == 1 ? parts.front()
-                           : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
-}
-
-Value sliced(OpBuilder &b, Location loc, Value x, int64_t start, int64_t size) {
-  if (size == build::shapeOf(x)[0])
-    return x;
-  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(0), b.getI64IntegerAttr(start),
-                         b.getI64IntegerAttr(size));
-}
-
-Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
-  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
-}
-
-/// Whether what makes a value becomes row-wise operations that its only reader takes in: the adds
-/// of a sum over ranks, in the shape of its pieces.
-bool isMadeByRows(Value value) {
-  Operation *maker = build::behindReshapes(value).getDefiningOp();
-  return isa_and_present<RowWiseOpInterface>(maker) ||
-         (isa_and_present<ReduceScatterOp>(maker) && maker->hasOneUse());
-}
-
-/// Whether an update of values of that shape goes element by element, and can go along blocks
-/// instead: what it reads lies in memory, in one piece, and what it gives is guarded.
-bool canGoAlongBlocks(OptimizerOpInterface update, ArrayRef<int64_t> shape, int64_t block) {
-  auto rowWise = dyn_cast<RowWiseOpInterface>(update.getOperation());
-  if (!rowWise || rowWise.rowDimensions() || shape.back() <= block ||
-      RefTensor::elements(shape) % block != 0)
-    return false;
-  for (Value operand : update->getOperands())
-    if (!build::shapeOf(operand).empty() &&
-        (build::shapeOf(operand) != shape || isMadeByRows(operand)))
-      return false;
-  return llvm::all_of(update->getResults(), [&](Value result) {
-    return build::shapeOf(result) == shape && llvm::all_of(result.getUses(), [](OpOperand &use) {
-             auto guard = dyn_cast<GuardOp>(use.getOwner());
-             return guard && guard.getFresh() == use.get() && guard.getOld() != use.get();
-           });
-  });
-}
-
-/// Lets the update that makes a guarded value go along blocks: a warp then holds all of what it
-/// finds a largest magnitude of, where rows would keep hundreds of threads waiting for each other,
-/// or be read twice. Returns the value in blocks; as it is where it stays so.
-Value alongBlocks(Value value, int64_t block) {
-  auto own = value.getDefiningOp<GuardOp>();
-  auto update = own ? own.getFresh().getDefiningOp<OptimizerOpInterface>() : OptimizerOpInterface();
-  const SmallVector<int64_t> shape(build::shapeOf(value));
-  if (!update || !canGoAlongBlocks(update, shape, block))
-    return value;
-  const SmallVector<int64_t> blocks{RefTensor::elements(shape) / block, block};
-  auto inBlocks = [&](OpBuilder &b, Value x) {
-    return build::shapeOf(x).empty() ? x : build::reshape(b, x.getLoc(), x, blocks);
-  };
-  OpBuilder b(update);
-  SmallVector<Value> operands =
-      llvm::map_to_vector(update->getOperands(), [&](Value x) { return inBlocks(b, x); });
-  Operation *copy = b.clone(*update);
-  copy->setOperands(operands);
-  Value found;
-  for (auto [result, fresh] : llvm::zip_equal(update->getResults(), copy->getResults())) {
-    fresh.setType(build::typeOf(result).clone(blocks));
-    for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
-      auto guard = cast<GuardOp>(user);
-      b.setInsertionPoint(guard);
-      Value kept =
-          GuardOp::create(b, guard.getLoc(), guard.getOk(), fresh, inBlocks(b, guard.getOld()));
-      if (guard == own)
-        found = kept;
-      guard.replaceAllUsesWith(build::reshape(b, guard.getLoc(), kept, shape));
-      guard.erase();
-    }
-  }
-  update->erase();
-  return found;
-}
-
-/// The largest magnitudes along the last axis of what has two axes or more, [rows].
-Value magnitudesOfRows(OpBuilder &b, Location loc, Value x) {
-  Value magnitudes = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
-  Value ofRows = largest(b, loc, magnitudes, build::typeOf(x).getRank() - 1);
-  return build::reshape(b, loc, ofRows, {build::typeOf(ofRows).getNumElements()});
-}
-
-/// Of each of these magnitudes [rows of its own] the largest, [count] f32. Neighbours of as many
-/// rows are reduced at once.
-Value largestOfEach(OpBuilder &b, Location loc, ArrayRef<Value> magnitudes) {
-  SmallVector<Value> parts;
-  while (!magnitudes.empty()) {
-    const Type type = magnitudes.front().getType();
-    const ArrayRef<Value> same =
-        magnitudes.take_while([&](Value other) { return other.getType() == type; });
-    magnitudes = magnitudes.drop_front(same.size());
-    const int64_t rows = build::shapeOf(same.front())[0];
-    Value all = joined(b, loc, same, 0);
-    all = build::reshape(b, loc, all, {static_cast<int64_t>(same.size()), rows});
-    parts.push_back(build::cast(b, loc, largest(b, loc, all, 1), b.getF32Type()));
-  }
-  return joined(b, loc, parts, 0);
-}
-
-/// The largest magnitudes of kept weights as a program finds them.
-class Findings {
-public:
-  /// Of a weight that is whole, of its rows [rows]; `number` among all weights.
-  void addWhole(int64_t number, Value magnitudes) {
-    wholeNumbers.push_back(number);
-    whole.push_back(magnitudes);
-  }
-  /// Of what a rank has of the weights of a unit, [weights].
-  void addPieces(const UnitScales &unit, ArrayRef<int64_t> numbers, Value magnitudes) {
-    llvm::append_range(pieceNumbers, numbers);
-    pieces.push_back(magnitudes);
-    layout = unit;
-  }
-
-  /// That of each weight, [weights] f32, in the order of their numbers.
-  Value ofAll(OpBuilder &b, Location loc) const {
-    if (pieces.empty())
-      return largestOfEach(b, loc, whole);
-    Value ofPieces = joined(b, loc, pieces, 0);
-    ofPieces = layout->overRanks(b, loc, build::cast(b, loc, ofPieces, b.getF32Type()));
-    SmallVector<std::pair<Value, int64_t>> places(wholeNumbers.size() + pieceNumbers.size());
-    for (auto [i, number] : llvm::enumerate(pieceNumbers))
-      places[number] = {ofPieces, static_cast<int64_t>(i)};
-    if (Value ofWhole = whole.empty() ? Value() : largestOfEach(b, loc, whole))
-      for (auto [i, number] : llvm::enumerate(wholeNumbers))
-        places[number] = {ofWhole, static_cast<int64_t>(i)};
-    return inOrder(b, loc, places);
-  }
-
-private:
-  /// Neighbours that stay neighbours are moved together.
-  static Value inOrder(OpBuilder &b, Location loc, ArrayRef<std::pair<Value, int64_t>> places) {
-    SmallVector<Value> parts;
-    while (!places.empty()) {
-      const auto [from, first] = places.front();
-      size_t size = 1;
-      while (size < places.size() &&
-             places[size] == std::pair(from, first + static_cast<int64_t>(size)))
-        ++size;
-      parts.push_back(sliced(b, loc, from, first, static_cast<int64_t>(size)));
-      places = places.drop_front(size);
-    }
-    return joined(b, loc, parts, 0);
-  }
-
-  SmallVector<Value> whole, pieces;
-  SmallVector<int64_t> wholeNumbers, pieceNumbers;
-  std::optional<UnitScales> layout; ///< of any unit: all are cut along one axis
-};
 
 struct KeepQuantized : impl::KeepQuantizedBase<KeepQuantized> {
   void runOnOperation() override {
@@ -544,7 +396,7 @@ private:
 
   /// What a rank has of a unit in 8 bits; what it finds is added to the others.
   Value quantizedPiece(OpBuilder &b, Location loc, Value value, Weight &weight,
-                       ArrayRef<Value> scales, Findings &findings) {
+                       ArrayRef<Value> scales, KeptMagnitudes &findings) {
     const UnitScales layout = weight.layout();
     const SmallVector<int64_t> numbers =
         llvm::map_to_vector(weight.rows, [&](int64_t row) { return numberOf(row); });
@@ -571,7 +423,7 @@ private:
     Value moved = AmaxHistory::shifted(b, loc, old, read(b, loc, present));
     SmallVector<Value> scales = scalesOf(b, loc, GuardOp::create(b, loc, ok, moved, old));
     SmallVector<std::pair<StateOp, Value>> updates;
-    Findings findings;
+    KeptMagnitudes findings;
     for (auto &[first, weight] : weights) {
       SmallVector<Value> ofParameters;
       for (auto [param, copy] : llvm::zip_equal(weight.parameters, weight.copies)) {
@@ -605,15 +457,16 @@ private:
     auto b = OpBuilder::atBlockEnd(&model.getBody().front());
     auto none = b.getArrayAttr({});
     const Location loc = madeBy(kPass, history.getLoc());
-    auto entry = EntryOp::create(b, loc, b.getStringAttr(name), none, none, none, none, none,
-                                 b.getStringAttr("derive"), ProgramRoleAttr(),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+    auto entry =
+        EntryOp::create(b, loc, b.getStringAttr(name), none, none, none, none, none,
+                        ProgramStageAttr::get(b.getContext(), ProgramStage::derive),
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, loc, ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);
     SmallVector<Value> scales = scalesOf(b, loc, rowsOf(b, loc, read(b, loc, history)));
     SmallVector<std::pair<StateOp, Value>> updates;
-    Findings findings;
+    KeptMagnitudes findings;
     for (auto &[first, weight] : weights) {
       SmallVector<Value> ofParameters;
       for (auto [param, copy] : llvm::zip_equal(weight.parameters, weight.copies)) {

@@ -177,7 +177,7 @@ private:
   LogicalResult convertMatmul(Operation *op) {
     // What the program itself has in few bits stays so: its readers were typed for it.
     if (llvm::any_of(op->getResults(), [&](Value v) { return isF32(v) && wantedExactly(v); }))
-      cast<PrecisionOpInterface>(op).yieldF32();
+      cast<PrecisionOpInterface>(op).yieldIn(Float32Type::get(op->getContext()));
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();
       if (!isF32(v) || !takesRounded(op, operand.getOperandNumber()))
@@ -529,8 +529,8 @@ private:
     }
   }
 
-  /// Parameters and the moments of their updates, except those of 8 bits and the scales beside them.
-  /// Other state stays as it is.
+  /// Parameters and the moments of their updates, except those of 8 bits and the scales beside
+  /// them. Other state stays as it is.
   static void storeIn(ModelOp model, Type element) {
     auto type = TypeAttr::get(element);
     for (ParamOp param : model.getBody().getOps<ParamOp>())

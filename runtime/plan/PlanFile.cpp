@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -202,12 +203,24 @@ std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan) {
   return std::nullopt;
 }
 
+std::optional<PlanMode> planModeNamed(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, PlanMode>, 4> modes{
+      {{"generate", PlanMode::generate},
+       {"forward", PlanMode::forward},
+       {"grad", PlanMode::grad},
+       {"train", PlanMode::train}}};
+  for (const auto &[name, mode] : modes)
+    if (name == word)
+      return mode;
+  return std::nullopt;
+}
+
 bool isTrainPlan(const planfile::Plan &plan) {
-  return plan.header()->mode()->string_view() == "train";
+  return planModeNamed(plan.header()->mode()->string_view()) == PlanMode::train;
 }
 
 bool isForwardPlan(const planfile::Plan &plan) {
-  return plan.header()->mode()->string_view() == "forward";
+  return planModeNamed(plan.header()->mode()->string_view()) == PlanMode::forward;
 }
 
 support::DType dtypeOf(const planfile::Tensor &tensor) {

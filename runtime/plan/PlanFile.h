@@ -57,9 +57,14 @@ void writePlan(const std::filesystem::path &path, const PlanFile &plan);
 /// The program that runs for each batch of a step, behind all phases; nothing where none trains.
 std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan);
 
-/// Whether hydrac made the plan for training, so that runs make steps of it instead of calls, or
-/// for the values of a model alone: `--mode` as its header has it.
+/// What hydrac made a plan for: its `--mode`, which headers have in a word.
+enum class PlanMode { generate, forward, grad, train };
+/// Nothing for a word that is no mode: verified plans have none.
+std::optional<PlanMode> planModeNamed(std::string_view word);
+
+/// Whether a plan is for training, so that runs make steps of it instead of calls.
 bool isTrainPlan(const planfile::Plan &plan);
+/// Whether it is for the values of a model alone.
 bool isForwardPlan(const planfile::Plan &plan);
 /// Whether a program is the safe form of another.
 bool isSafeForm(const planfile::Plan &plan, uint32_t program);

@@ -23,6 +23,7 @@ public:
   PlanVerifier(const Plan &plan, std::string_view origin) : plan(plan), root(origin) {}
 
   void verify() {
+    checkHeader();
     checkTarget();
     checkLocations();
     verifyData(plan, root);
@@ -32,6 +33,13 @@ public:
 
 private:
   bool onCPU() const { return plan.target()->kind() == TargetKind::cpu; }
+
+  void checkHeader() {
+    const Path path(root, "header");
+    const std::string_view mode = plan.header()->mode()->string_view();
+    if (!planModeNamed(mode))
+      failAt(Path(path, "mode"), "{} is no mode; expected generate, forward, grad or train", mode);
+  }
 
   void checkTarget() {
     const Path path(root, "target");

@@ -30,11 +30,28 @@ struct Operation {
   double ofLimit() const { return seconds > 0 ? predicted / seconds : 0; }
 };
 
+/// What kinds of machines differ in, as far as advice goes.
+struct Machine {
+  bool isFed = false;       ///< runs what a host launches, and idles where that is late
+  bool tensorCores = false; ///< matmuls of narrower formats than f32 are several times as fast
+  bool tunes = false;       ///< --tune chooses among algorithms of its library
+};
+
+Machine machineOf(TargetKind kind) {
+  switch (kind) {
+  case TargetKind::cpu:
+    return {};
+  case TargetKind::cuda:
+    return {.isFed = true, .tensorCores = true, .tunes = true};
+  }
+  return {}; // the verifier knows no other
+}
+
 class Adviser {
 public:
   Adviser(const Plan &plan, const Measurement &measured)
       : plan(plan), measured(measured), whole(std::max(measured.wall, measured.seconds())),
-        cuda(plan.target()->kind() == TargetKind::cuda) {}
+        machine(machineOf(plan.target()->kind())) {}
 
   std::vector<Advice> run() {
     aboutStep();
@@ -63,12 +80,13 @@ private:
   void aboutStep() {
     add("INVESTIGATE", "waiting for data", measured.data,
         "the step waits for its batches; --bench-data times the files alone", "--prefetch-threads");
-    add(cuda ? "INVESTIGATE" : "CHECK", "between steps", measured.idle,
-        cuda ? "the GPU runs nothing: launches, or what the host does between programs; more work "
-               "a step hides it"
-             : "reading inputs, the loss and the plan's own work between steps; more work a step "
-               "hides it",
-        cuda && measured.stepByStep ? "without --no-graph" : "hydrac --batch");
+    add(machine.isFed ? "INVESTIGATE" : "CHECK", "between steps", measured.idle,
+        machine.isFed
+            ? "the GPU runs nothing: launches, or what the host does between programs; more work "
+              "a step hides it"
+            : "reading inputs, the loss and the plan's own work between steps; more work a step "
+              "hides it",
+        machine.isFed && measured.stepByStep ? "without --no-graph" : "hydrac --batch");
     add("INVESTIGATE", "waiting for other ranks", measured.alone,
         "nothing computes beside these exchanges; micro-batches need fewer of them",
         "hydrac --accum, --reduce=bf16");
@@ -120,10 +138,10 @@ private:
     return order;
   }
 
-  /// Of a launch on a GPU; else 0.
+  /// Of a launch with a grid; else 0.
   uint64_t blocksOf(const Step &step) const {
     const Launch *launch = step.action_as_Launch();
-    if (!launch || !cuda)
+    if (!launch)
       return 0;
     const Dim3 &grid = *plan.kernels()->Get(launch->kernel())->grid();
     const uint64_t along = launch->blocks() > 0 ? launch->blocks() : grid.x();
@@ -140,17 +158,17 @@ private:
     };
     if (kind == OpClass::softmax && option("attention") == "naive")
       return say("TIP", "all scores are written and read", "hydrac --attention=flash");
-    if (cuda && kind == OpClass::gemm && precision == "fp32")
+    if (machine.tensorCores && kind == OpClass::gemm && precision == "fp32")
       return say("TIP", "matmuls multiply in f32, which a GPU is slow at",
                  "hydrac --precision=bf16 or tf32");
     if (good)
       return say("OPTIMIZED", fmt::format("at {:.0f}% of the predicted speed", 100 * limit));
-    if (cuda && kind == OpClass::gemm && one.seconds < kShortCall * one.calls)
+    if (machine.isFed && kind == OpClass::gemm && one.seconds < kShortCall * one.calls)
       return say("CHECK",
                  fmt::format("{:.1f} us a call: matmuls too small for a GPU",
                              1e6 * one.seconds / one.calls),
                  "hydrac --batch");
-    if (measured.measured && cuda && kind == OpClass::gemm && option("tuned").empty())
+    if (measured.measured && machine.tunes && kind == OpClass::gemm && option("tuned").empty())
       return say("TIP",
                  fmt::format("at {:.0f}% of the predicted speed with the library's first guess",
                              100 * limit),
@@ -187,7 +205,7 @@ private:
   const Plan &plan;
   const Measurement &measured;
   double whole; ///< seconds
-  bool cuda;
+  Machine machine;
   std::vector<Advice> list;
 };
 

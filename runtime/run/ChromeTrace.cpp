@@ -35,16 +35,14 @@ constexpr uint32_t kHostRow = 2000;
 class Writer {
 public:
   Writer(const std::filesystem::path &path, const PlanFile &file, const TimeLine &line)
-      : plan(file.plan()), cuda(plan.target()->kind() == TargetKind::cuda), runs(line.runs),
-        origin(beginOf(line)), out(path) {
+      : plan(file.plan()), runs(line.runs), origin(beginOf(line)), out(path) {
     write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     name("process_name", 0, file.origin());
-    uint32_t streams = 0;
+    std::map<uint32_t, bool> streams; // whether kernels ran on it
     for (const StepRun &run : runs)
-      streams = std::max(streams, run.stream + 1);
-    for (uint32_t s = 0; s < streams; ++s)
-      if (std::ranges::any_of(runs, [&](const StepRun &run) { return run.stream == s; }))
-        name("thread_name", s, cuda ? "stream " + std::to_string(s) : "steps");
+      streams[run.stream] |= isKernel(run);
+    for (const auto &[stream, ofDevice] : streams)
+      name("thread_name", stream, ofDevice ? "stream " + std::to_string(stream) : "steps");
     for (const StepRun &run : runs)
       writeStep(run);
     writePhases();
@@ -78,9 +76,11 @@ private:
     return std::isfinite(begin) ? begin : 0;
   }
 
+  static bool isKernel(const StepRun &run) { return !run.kernel.empty(); }
+
   /// As PyTorch's profiler calls them.
-  const char *categoryOf(const StepRun &run) const {
-    if (!cuda)
+  static const char *categoryOf(const StepRun &run) {
+    if (!isKernel(run))
       return "cpu_op";
     if (run.step->op_class() == OpClass::collective)
       return "nccl";
@@ -101,7 +101,7 @@ private:
                  {"bytes", step.cost()->bytes()},
                  {"stream", run.stream},
                  {"correlation", run.run}};
-    if (cuda) {
+    if (isKernel(run)) {
       args["kernel"] = run.kernel;
       args["grid"] = run.grid;
       args["block"] = run.block;
@@ -236,7 +236,7 @@ private:
   }
 
   const Plan &plan;
-  bool cuda, first = true;
+  bool first = true;
   std::span<const StepRun> runs;
   double origin;                                                  // of all times
   std::map<uint32_t, std::map<const Step *, std::string>> places; // by program

@@ -25,7 +25,7 @@ struct TrainingState {
   struct Counts {                               // over all steps
     uint64_t tokens = 0;
     int64_t skipped = 0;       // whose update was refused
-    int64_t skippedInARow = 0; // the last ones
+    int64_t skippedInARow = 0; // the last ones, which were not finite
     int64_t clipped = 0;       // whose gradients were longer than the clip
   } counts = {};
   std::optional<SafetyState> safety = {}; // of a plan whose programs have safe forms

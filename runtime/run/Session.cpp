@@ -7,6 +7,7 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/LossLimit.h"
+#include "runtime/support/OutputNames.h"
 #include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,10 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::kAppliedOutput;
+using hydra::support::kGradNormOutput;
 using hydra::support::kLossLimit;
+using hydra::support::kLossOutput;
 using hydra::support::shown;
 using hydra::support::shownPath;
 
@@ -230,12 +234,12 @@ Session::Form Session::formOf(uint32_t index) const {
   const Program &program = *plan.programs()->Get(index);
   Form form{.program = index};
   for (const Output *output : *program.outputs()) {
-    if (output->name()->string_view() == "grad_norm")
+    const std::string_view name = output->name()->string_view();
+    if (trainPlan && name == kGradNormOutput)
       form.gradientNorm = output->tensor();
-    if (output->name()->string_view() == "applied")
+    if (trainPlan && name == kAppliedOutput)
       form.applied = output->tensor();
-    if (output->name()->string_view() == "loss" &&
-        plan.tensors()->Get(output->tensor())->shape()->size() == 0)
+    if (name == kLossOutput && plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       form.loss = output->tensor();
   }
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
@@ -505,14 +509,18 @@ void Session::count(double loss, uint64_t tokens) {
 }
 
 void Session::noteRefusal(double loss) {
+  ++counted.skipped;
   const double limit = scalars.value(kLossLimit, step - 1).value_or(0);
+  if (std::isfinite(loss) && std::isfinite(norm.value_or(0)) && limit > 0) {
+    // A batch that is left out: the step itself is as good as any.
+    refused = fmt::format("the loss {:.6g} is above its limit {:.6g}", loss, limit);
+    counted.skippedInARow = 0;
+    return;
+  }
   if (norm && !std::isfinite(*norm))
     refused = fmt::format("the gradient norm is {}", *norm);
-  else if (!std::isfinite(loss) || limit <= 0)
-    refused = fmt::format("the loss is {}", loss);
   else
-    refused = fmt::format("the loss {:.6g} is above its limit {:.6g}", loss, limit);
-  ++counted.skipped;
+    refused = fmt::format("the loss is {}", loss);
   if (++counted.skippedInARow < options.maxBadSteps)
     return;
   sound = true; // nothing has changed since the last update

@@ -199,7 +199,8 @@ private:
   void countLabels(Part &part, bool drawn);
   /// What was drawn ahead for the next step becomes its batches.
   void takeAhead(Part &part);
-  /// Notes that the update of a step was refused; throws Error after too many in a row.
+  /// Notes that the update of a step was refused; throws Error after too many in a row whose loss
+  /// or norm is not finite.
   void noteRefusal(double loss);
   /// `runs`: of the program in a step.
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);

@@ -2,11 +2,15 @@
 #include "runtime/run/StepOutputs.h"
 
 #include "runtime/support/DType.h"
+#include "runtime/support/OutputNames.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
+using hydra::support::kAppliedOutput;
+using hydra::support::kGradNormOutput;
+using hydra::support::kLossOutput;
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 
@@ -22,8 +26,8 @@ int64_t numbersIn(const Tensor &tensor) {
 bool isTold(const Plan &plan, const Output &output) {
   const std::string_view name = output.name()->string_view();
   const Tensor &tensor = *plan.tensors()->Get(output.tensor());
-  return name != "loss" && name != "grad_norm" && name != "applied" && output.gradient_of() < 0 &&
-         output.batch_dimension() < 0 && tensor.shape()->size() <= 2 &&
+  return name != kLossOutput && name != kGradNormOutput && name != kAppliedOutput &&
+         output.gradient_of() < 0 && output.batch_dimension() < 0 && tensor.shape()->size() <= 2 &&
          numbersIn(tensor) <= kMostNumbers;
 }
 

@@ -127,7 +127,7 @@ private:
   std::optional<Mode> stageMode() {
     if (!entry.getStage())
       return std::nullopt;
-    return *entry.getStage() == "grad" ? Mode::Grad : Mode::Train;
+    return *entry.getStage() == ProgramStage::grad ? Mode::Grad : Mode::Train;
   }
 
   LogicalResult chooseMode() {
@@ -136,7 +136,8 @@ private:
                                                       : stage.value_or(Mode::Forward);
     StringRef name = entry.getSymName();
     if (stage && mode < *stage) {
-      return entry.emitError() << "entry @" << name << " is a " << *entry.getStage()
+      return entry.emitError() << "entry @" << name << " is a "
+                               << stringifyProgramStage(*entry.getStage())
                                << " program already; --mode is " << modeName(mode) << ", expected "
                                << (*stage == Mode::Grad ? "grad or train" : "train");
     }
@@ -208,7 +209,7 @@ private:
                               policy.scalesLoss, options.program.update);
         if (!options.program.binding.mesh.empty())
           passes.addPass(createPartition());
-      } else if (*stage == "grad" && mode == Mode::Train) {
+      } else if (*stage == ProgramStage::grad && mode == Mode::Train) {
         passes.addPass(createOptimizer(optimizerOptions({name}, options.program.accumulation,
                                                         /*clip=*/true, options.program.update)));
       }

@@ -16,13 +16,13 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
   emit.producer = "hydrac 0.1";
   emit.modelFile = options.model.file;
   emit.precision = compile.precision;
-  emit.mode = modeName(compile.mode).str();
+  emit.mode = compile.mode;
   emit.target = compile.target;
   emit.schedules = options.schedules();
   emit.phases = compile.phases;
   emit.context = static_cast<uint64_t>(compile.context);
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
-  emit.options = {{"mode", emit.mode},
+  emit.options = {{"mode", modeName(compile.mode).str()},
                   {"target", options.target},
                   {"O", std::to_string(compile.level)},
                   {"accum", std::to_string(compile.accumulation)},

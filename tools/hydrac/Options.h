@@ -24,8 +24,8 @@ struct HydracOptions {
   cl::opt<std::string> target{
       "target", cl::value_desc("NAME|FILE.json"), cl::cat(category),
       cl::desc(
-          "what the plan is for: cpu (this machine), x86-64-v3, x86-64-v4, h200, rtx5090, or a "
-          "description (default: cpu)"),
+          "what the plan is for: cpu (this machine), x86-64-v3, x86-64-v4, h200, h100, b200, a100, "
+          "rtx5090, null (reports alone), or a description (default: cpu)"),
       cl::init("cpu")};
   BoundChoice<CompilePhase> until{
       "compile-to", cl::cat(category), cl::location(compile.until),

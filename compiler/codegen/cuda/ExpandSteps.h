@@ -15,6 +15,10 @@ namespace hydra::cuda {
 /// library takes.
 llvm::LogicalResult expandSteps(plan::PlanModuleOp module, TargetAttr target);
 
+/// Up to so many rows a matmul of narrow operands is a sweep over its weights, where it does
+/// nothing but multiply and add a bias.
+constexpr int64_t kFewRows = 16;
+
 /// Whether a matmul of few rows can compute its first operand as the launch in front of it does, in
 /// each block, in less time than a launch takes (plan::KernelExpansionInterface).
 bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr target);

@@ -1,7 +1,7 @@
 // Which matmuls have so few rows that they are a sweep over weights, how that is cut into blocks,
 // and which of them compute their rows.
 #include "compiler/codegen/cuda/ExpandSteps.h"
-#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
@@ -52,7 +52,7 @@ struct FewRows {
 
 /// Nothing where a matmul is none.
 std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
-  constexpr int64_t kMostRows = 16, kLoad = 16; // bytes that a thread loads at a time
+  constexpr int64_t kLoad = 16; // bytes that a thread loads at a time
   Value a = op.getA(), w = op.getB(), c = op.getC();
   if (op.getTransposeA() || !op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
       op.getSums() || op.getCompute() || !isNarrowFloat(typeOf(a).getElementType()) ||
@@ -62,7 +62,7 @@ std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
   const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
   const int64_t weightBytes = elementBytes(typeOf(w).getElementType());
   const int64_t ofLoad = kLoad / weightBytes;
-  if (!ofA || !ofW || !ofC || ofA->count > kMostRows || k % ofLoad || ofA->stride % 8 ||
+  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || k % ofLoad || ofA->stride % 8 ||
       ofW->stride % ofLoad || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
     return std::nullopt;
   return FewRows{*ofA, *ofW, *ofC, n, k, weightBytes};

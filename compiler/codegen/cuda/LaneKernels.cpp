@@ -1,7 +1,7 @@
 // CUDA C++ for loops with lanes: what a lane keeps, and what it moves in which iteration.
 #include "compiler/codegen/cuda/LaneKernels.h"
 
-#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopSteps.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/hydra/RowForms.h"

@@ -1,8 +1,8 @@
 // CUDA C++ for loops: what is moved, barriers, and the text of calls.
 #include "compiler/codegen/cuda/LoopKernels.h"
 
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopBarriers.h"
-#include "compiler/codegen/cuda/LoopGroup.h"
 #include "compiler/codegen/cuda/LoopJoin.h"
 #include "compiler/codegen/cuda/LoopPieces.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"

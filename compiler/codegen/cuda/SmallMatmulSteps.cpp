@@ -1,5 +1,5 @@
 // Which batches of matmuls are of small matrices that no single call of the library covers.
-#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 

@@ -17,8 +17,9 @@ namespace {
 /// Bytes by which every launch of a kernel aligns each of its arguments.
 llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::PlanModuleOp module) {
   llvm::DenseMap<Attribute, SmallVector<int64_t>> found;
+  SymbolTable symbols(module);
   module.walk([&](plan::LaunchOp launch) {
-    auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+    auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernelAttr().getAttr());
     SmallVector<int64_t> &known = found[launch.getKernelAttr().getAttr()];
     known.resize(kernel.getLayouts().size(), 256);
     for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
@@ -128,6 +129,7 @@ struct CudaBackend : TargetBackend {
             .fusedLoops = true,
             .computedOperands = true,
             .batchedLaunches = true,
+            .fewRows = cuda::kFewRows,
             .streams = true,
             .tiles = true,
             .narrowInt8Rows = true};

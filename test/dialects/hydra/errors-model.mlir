@@ -750,7 +750,7 @@ hydra.model @m version 1 bound {} {
 // -----
 
 hydra.model @m version 1 bound {} {
-  // expected-error@+1 {{unknown stage 'sleep'}}
+  // expected-error@+1 {{unknown stage 'sleep' of a program}}
   hydra.entry @e() stage(sleep) {
     hydra.return
   }

@@ -47,7 +47,7 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.producer = "hydra-differential";
   emit.modelFile = source.name;
   emit.precision = setting.precision;
-  emit.mode = modeName(setting.mode).str();
+  emit.mode = setting.mode;
   emit.target = Target::named(setting.target);
   emit.context = setting.mode == Mode::Generate ? static_cast<uint64_t>(setting.context) : 0;
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;

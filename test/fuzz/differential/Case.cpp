@@ -7,6 +7,8 @@
 #include "test/support/RandomScan.h"
 #include "test/support/RandomText.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <fmt/ranges.h>
@@ -26,13 +28,33 @@ std::string Case::flags() const {
   return text;
 }
 
+/// Whether every parameter that is trained belongs to an optimizer group of the text; hydrac trains
+/// no other model.
+static bool hasOptimizers(llvm::StringRef text) {
+  auto nameIn = [](llvm::StringRef text) {
+    return text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  };
+  llvm::SmallVector<llvm::StringRef> declarations; // each up to the next one
+  text.split(declarations, "hydra.");
+  llvm::StringSet<> groups;
+  for (llvm::StringRef one : declarations)
+    if (one.consume_front("group @"))
+      groups.insert(nameIn(one));
+  const bool all = llvm::all_of(declarations, [&](llvm::StringRef one) {
+    if (!one.starts_with("param @") || one.contains(" frozen"))
+      return true;
+    const llvm::StringRef group = nameIn(one.split(" group = @").second);
+    return groups.contains(group.empty() ? "default" : group);
+  });
+  return all && !groups.empty();
+}
+
 std::vector<Mode> Case::modes() const {
   const llvm::StringRef text = source.text;
   if (!text.contains("hydra.entry @loss(") && text.contains("hydra.entry @logits("))
     return {Mode::Generate};
   std::vector<Mode> modes = {Mode::Grad, Mode::Forward};
-  if (text.contains("hydra.group @default") &&
-      (!text.contains(" updates(") || text.contains("hydra.entry @eval(")))
+  if (hasOptimizers(text) && (!text.contains(" updates(") || text.contains("hydra.entry @eval(")))
     modes.push_back(Mode::Train);
   return modes;
 }

@@ -18,8 +18,9 @@ struct Case {
 
   /// The flags by which a saved text is checked again: binding and seed.
   std::string flags() const;
-  /// The modes that hydrac has for it: training needs an optimizer group, and where the loss gives
-  /// state new values an entry that measures; scores of next tokens without a loss are for text.
+  /// The modes that hydrac has for it: training needs an optimizer group for every parameter, and
+  /// where the loss gives state new values an entry that measures; scores of next tokens without a
+  /// loss are for text.
   std::vector<Mode> modes() const;
 };
 

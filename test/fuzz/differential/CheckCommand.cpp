@@ -1,4 +1,5 @@
 // hydra-differential check: model files under all settings, or some.
+#include "runtime/support/Error.h"
 #include "test/fuzz/differential/Commands.h"
 
 #include <cstdio>
@@ -34,6 +35,9 @@ public:
     range.target = common.target;
     for (const std::string &file : files)
       cases.push_back(options.read(file));
+    for (const Case &source : cases)
+      if (settingsOf(0, source).empty())
+        support::fail("{}: hydrac has the model in no mode of these settings", source.name);
     const uint64_t done =
         runJobs(*this, 0, cases.size(), common.workers(), [&](const Report &report) {
           const Case &source = cases[report.job];

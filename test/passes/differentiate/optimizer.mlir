@@ -11,6 +11,7 @@
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='norm-spike=true clip=false' 2>&1 | FileCheck %s --check-prefix=SPIKE
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: sed 's/return loss = \(.*\) updates/return loss = \1, applied = \1 updates/' %s | not hydra-opt --hydra-bind --hydra-differentiate --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=TAKEN
 
 // Moments and the count of updates are state; learning rate and clip are arguments; each group has its
 // own optimizer and numbers. One guard selects old or new in all that is updated.
@@ -120,6 +121,7 @@
 // SPIKE: norm-spike needs the norm of gradients; expected clip
 // EARLY: @loss is not differentiated; run hydra-differentiate first
 // ZERO: accum is 0; expected at least 1
+// TAKEN: has an output 'applied', which the optimizer adds
 hydra.model @m version 1 {
   hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
   hydra.group @slow adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0, lr_scale = 0.5)

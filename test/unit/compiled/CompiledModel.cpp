@@ -74,7 +74,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   emit.producer = "compiled-tests";
   emit.modelFile = "test.mlir";
   emit.precision = precision;
-  emit.mode = mode == Mode::Grad ? "grad" : "forward";
+  emit.mode = mode;
   emit.code = std::move(*kernels);
   auto plan = emitPlan(planModule, emit);
   EXPECT_TRUE(succeeded(plan)) << own.takeDiagnostics();

@@ -1,5 +1,7 @@
 // The words of the plan dialect are those of plan files, in the same order.
+#include "compiler/Pipelines.h"
 #include "dialects/plan/Plan.h"
+#include "runtime/plan/PlanFile.h"
 #include "runtime/plan/plan_generated.h"
 
 #include <gtest/gtest.h>
@@ -41,6 +43,15 @@ TEST(PlanWords, AreThoseOfPlanFiles) {
              EnumValuesVariableRole(), EnumNamesVariableRole());
   expectSame(hydra::stringifyProgramRole, hydra::getMaxEnumValForProgramRole(),
              EnumValuesProgramRole(), EnumNamesProgramRole());
+}
+
+TEST(PlanWords, NameModesAsRunsKnowThem) {
+  using runtime::PlanMode;
+  EXPECT_EQ(runtime::planModeNamed(modeName(Mode::Generate)), PlanMode::generate);
+  EXPECT_EQ(runtime::planModeNamed(modeName(Mode::Forward)), PlanMode::forward);
+  EXPECT_EQ(runtime::planModeNamed(modeName(Mode::Grad)), PlanMode::grad);
+  EXPECT_EQ(runtime::planModeNamed(modeName(Mode::Train)), PlanMode::train);
+  EXPECT_EQ(runtime::planModeNamed("sleep"), std::nullopt);
 }
 
 TEST(PlanWords, SayAlikeHowAnArgumentIsUsed) {

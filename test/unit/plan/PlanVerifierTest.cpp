@@ -58,6 +58,8 @@ void addWithout(PlanT &plan, std::vector<uint32_t> programs) {
 
 std::vector<DamageCase> cases() {
   return {
+      {"Mode", [](PlanT &p) { p.header->mode = "sleep"; },
+       "header.mode: sleep is no mode; expected generate, forward, grad or train"},
       {"TargetKind", [](PlanT &p) { p.target->kind = TargetKind(9); },
        "target.kind: 9 is no value of this enum; the largest is 1"},
       {"Arch", [](PlanT &p) { p.target->kind = TargetKind::cuda; },

@@ -1,6 +1,6 @@
-// CUDA C++ of a group in a loop's kernel: the lanes of a warp for each row, or for several short
-// ones. In front of a matmul of few rows: teams of warps for each row.
-#include "compiler/codegen/cuda/LoopGroup.h"
+// CUDA C++ of a group inside another kernel. In a loop's: the lanes of a warp for each row, or for
+// several short ones. In front of a matmul of few rows: teams of warps for each row.
+#include "compiler/codegen/cuda/GroupText.h"
 
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"

@@ -1,0 +1,12 @@
+// What outputs of programs are called that mean something to a run, as passes write and read them.
+#pragma once
+
+#include "runtime/support/OutputNames.h"
+
+namespace hydra {
+
+using support::kAppliedOutput;
+using support::kGradNormOutput;
+using support::kLossOutput;
+
+} // namespace hydra

@@ -1,0 +1,42 @@
+// The largest magnitudes of kept weights as a program finds them: part of hydra-keep-quantized.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+#include "passes/precision/UnitScales.h"
+
+#include <optional>
+
+namespace hydra {
+
+/// Values along an axis.
+namespace pieces {
+
+mlir::Value joined(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> parts,
+                   int64_t axis);
+/// Of the first dimension.
+mlir::Value sliced(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t start,
+                   int64_t size);
+mlir::Value largest(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t axis);
+/// The largest magnitudes along the last axis of what has two axes or more, [rows].
+mlir::Value magnitudesOfRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+
+} // namespace pieces
+
+/// The largest magnitudes of kept weights as a program finds them.
+class KeptMagnitudes {
+public:
+  /// Of a weight that is whole, of its rows [rows]; `number` among all weights.
+  void addWhole(int64_t number, mlir::Value magnitudes);
+  /// Of what a rank has of the weights of a unit, [weights].
+  void addPieces(const UnitScales &unit, llvm::ArrayRef<int64_t> numbers, mlir::Value magnitudes);
+
+  /// That of each weight, [weights] f32, in the order of their numbers.
+  mlir::Value ofAll(mlir::OpBuilder &b, mlir::Location loc) const;
+
+private:
+  llvm::SmallVector<mlir::Value> whole, pieces;
+  llvm::SmallVector<int64_t> wholeNumbers, pieceNumbers;
+  std::optional<UnitScales> layout; ///< of any unit: all are cut along one axis
+};
+
+} // namespace hydra
