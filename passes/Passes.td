@@ -791,7 +791,8 @@ def SkipRows : Pass<"hydra-skip-rows", "::mlir::ModuleOp"> {
     results nothing reads that rest (the way back names the active rows; sums over rows
     leave out zeros), moves them side by side and marks them; hydra-to-plan makes a switch over the
     number of rows of each run, in eighths of the capacity, decided on the device. A recursion that a
-    third of the tokens take costs three eighths of its matmuls. Without it (`--routing=masked`) the
+    third of the tokens take costs three eighths of its matmuls. Where the target's backend has kernels that
+    read the number by themselves, hydra-expand-kernels gives up the switch, and it costs a third. Without it (`--routing=masked`) the
     same values come from dense arithmetic. *Numerics-changing*: matmuls of other shapes may sum in
     another order.
   }];
@@ -867,9 +868,10 @@ def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {
   let summary = "steps become launches of kernels that the target's backend has for them";
   let description = [{
     Asks the backend of the module's target (dialects/plan/KernelExpansion.h) to replace calls by launches
-    of its own kernels, with the working memory that these need, and fused loops by one launch each. Only
-    the source of kernels is written here, no machine code. Before batching, streams and memory, so that
-    they see every launch and every byte. A backend whose library has all calls replaces none. *Exact.*
+    of its own kernels, with the working memory that these need, and fused loops by one launch each. Switches
+    over a number of rows become the steps that they have for all rows, where all of these can read the number by
+    themselves: a kernel that is `counted`, a matmul that ends behind the last row. Only the source of kernels is
+    written here, no machine code. Before batching, streams and memory, so that they see every launch and every byte. A backend whose library has all calls replaces none. *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
 }

@@ -17,6 +17,11 @@ inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
 /// has seen to it that nothing is written over what either of the two reads.
 inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
 
+/// On a step in the last case of a switch over a number of rows: how many rows there can be, then
+/// the numbers of its operands that have these rows; of a launch none, its kernel's rows are. Set
+/// by hydra-to-plan, for backends that read the number in the step itself.
+inline constexpr llvm::StringLiteral kCountedAttr = "plan.counted";
+
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
 public:
   explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}

@@ -321,6 +321,22 @@ LogicalResult VariableOp::verify() {
   return success();
 }
 
+LogicalResult KernelOp::verify() {
+  if (!getCounted())
+    return success();
+  const auto each = static_cast<int64_t>(*getCounted());
+  if (getSource() || getCombines())
+    return emitOpError("is counted but no group of row-wise operations");
+  if (each < 1 || static_cast<int64_t>(getRows()) % each != 0)
+    return emitOpError() << "has " << getRows() << " rows, counted by " << each;
+  ArrayRef<Attribute> layouts = getLayouts().getValue();
+  auto count = layouts.empty() ? MemRefType()
+                               : dyn_cast<MemRefType>(cast<TypeAttr>(layouts.back()).getValue());
+  if (!count || count.getRank() != 0 || !count.getElementType().isInteger(32))
+    return emitOpError("is counted by something that is not one i32");
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto module = (*this)->getParentOfType<PlanModuleOp>();
   auto kernel =

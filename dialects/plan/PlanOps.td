@@ -170,16 +170,18 @@ def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock
     `instances N`: launches may hold up to N lists of arguments, for which the kernel runs side by side.
     A kernel of a backend's own (`hydra-expand-kernels`) has an empty body, its text as `source`, and
     as `launch` the blocks along x, y and z, the threads of a block and the bytes of its shared memory.
+    `counted N`: the last argument is an i32; the kernel works on N times so many of its rows, on no other.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$layouts, I64Attr:$rows,
                        I64Attr:$grain, OptionalAttr<I64Attr>:$combines,
                        OptionalAttr<I64Attr>:$instances, OptionalAttr<StrAttr>:$source,
-                       OptionalAttr<DenseI64ArrayAttr>:$launch);
+                       OptionalAttr<DenseI64ArrayAttr>:$launch, OptionalAttr<I64Attr>:$counted);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `rows` $rows `grain` $grain (`combines` $combines^)? (`instances` $instances^)?
-    (`launch` $launch^)? (`source` $source^)? $layouts $body attr-dict
+    (`counted` $counted^)? (`launch` $launch^)? (`source` $source^)? $layouts $body attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def OuterOp : Plan_Op<"outer", [Pure, HasParent<"KernelOp">]> {

@@ -112,7 +112,7 @@ plan::KernelOp PlanWriter::kernel(FusedOp group, ArrayRef<Type> layouts,
   kernel = plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
                                   b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
                                   b.getI64IntegerAttr(partition.grain), IntegerAttr(),
-                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
+                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr(), IntegerAttr());
   OpBuilder inner(b.getContext());
   inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
   IRMapping mapping;
@@ -135,7 +135,7 @@ plan::KernelOp PlanWriter::combineKernel(int64_t parts, int64_t columns, ArrayRe
         b, loc, b.getStringAttr(("combine_" + Twine(kernels.size() - 1)).str()),
         b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
         b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts), IntegerAttr(),
-        StringAttr(), DenseI64ArrayAttr());
+        StringAttr(), DenseI64ArrayAttr(), IntegerAttr());
     kernel.getBody().emplaceBlock();
   }
   return kernel;

@@ -1,6 +1,8 @@
 // Cases are copies of the steps on views of their first rows.
 #include "passes/lower/RowSwitch.h"
 
+#include "dialects/plan/KernelExpansion.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -19,11 +21,20 @@ Value firstRows(OpBuilder &b, Value buffer, int64_t rows) {
                               b.getI64IntegerAttr(0));
 }
 
-/// The step on fewer rows.
+/// Says which operands of a step have the rows, of which there are at most so many.
+void markCounted(Operation *step, ArrayRef<unsigned> args, int64_t rows) {
+  SmallVector<int64_t> known{rows};
+  known.append(args.begin(), args.end());
+  step->setAttr(plan::kCountedAttr, DenseI64ArrayAttr::get(step->getContext(), known));
+}
+
+/// The step on fewer rows, or on all.
 void addStep(OpBuilder &b, const RowStep &entry, int64_t all, int64_t rows) {
   Operation *copy = b.clone(*entry.step);
-  if (rows == all || entry.kind == RowStep::Always)
+  if (entry.kind == RowStep::Always)
     return;
+  if (rows == all)
+    return markCounted(copy, entry.args, all);
   auto step = cast<plan::StepInterface>(copy);
   step.setWork(static_cast<int64_t>(step.getFlops()) * rows / all,
                static_cast<int64_t>(step.getBytes()) * rows / all);

@@ -28,7 +28,7 @@ for model in cs336 llama gpt2; do
   done
 done
 # A few rows, which matmuls compute for themselves: one, that warps share; as many as do not divide them up; more than a
-# block has warps; and rows that are longer than the block's turns.
+# block has warps; and rows that are longer than the block's turns. Rows that the device counts.
 while read -r name flags; do
   flags="$flags --batch=1 --mode=forward --precision=bf16"
   compile $flags --target=h200 -o "$out/test/$name-bf16.fb"
@@ -38,6 +38,9 @@ done << 'FEW'
 few-one models/llama.mlir --preset=tiny --seq=1
 few-three models/llama.mlir --preset=tiny --seq=3
 few-many models/llama.mlir --preset=tiny --seq=16
+counted-short test/gpu/Inputs/counted.mlir --preset=short --seq=333
+counted-warp test/gpu/Inputs/counted.mlir --preset=warp --seq=333
+counted-block test/gpu/Inputs/counted.mlir --preset=block --seq=333
 few-long models/llama.mlir --preset=tiny --set D=1024,H=8,Hk=2,F=2000 --seq=3
 few-gelu models/gpt2.mlir --preset=tiny --seq=3
 FEW
@@ -130,7 +133,7 @@ hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
 hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
 hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160
 hydra-blend fp32 models/hydra.mlir --preset=ref --set blend=true --set loss_aware=0.3 --batch=2 --seq=32 --scalar s=0.3 --scalar warm=0.4
-gate fp32 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
+gate fp32,bf16,f16 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
 counting fp32 test/gpu/Inputs/counting.mlir --batch=5 --seq=333
 experts-tiles fp32,tf32,bf16,f16 test/gpu/Inputs/experts.mlir --preset=tiles --batch=4 --seq=300
 experts-many fp32,bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=3 --seq=167
@@ -141,6 +144,18 @@ experts-all bf16 test/gpu/Inputs/experts.mlir --preset=all --batch=2 --seq=333
 experts-long bf16,f16 test/gpu/Inputs/experts.mlir --preset=long --batch=2 --seq=160
 experts-narrow fp32,bf16 test/gpu/Inputs/experts.mlir --preset=tiles --set narrow=true --batch=4 --seq=300
 FAMILIES
+# Rows that kernels count, or that a switch chooses by: none of them, some, all.
+mkdir -p "$out/test/gate"
+python3 test/tools/hydrac/Inputs/gate-inputs.py "$out/test/gate"
+for precision in fp32 bf16; do
+  flags=(test/tools/hydrac/Inputs/gate.mlir --mode=grad --batch=2 --seq=96 --precision=$precision)
+  compile "${flags[@]}" --target=h200 -o "$out/test/gate/$precision.plan"
+  compile "${flags[@]}" -o "$out/cpu.fb"
+  for kept in none some all; do
+    "$build/bin/hydra-run" "$out/cpu.fb" --inputs "$out/test/gate/$kept.safetensors" \
+      --outputs "$out/test/gate/$kept-$precision.safetensors" > /dev/null 2>&1
+  done
+done
 rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 \

@@ -44,6 +44,14 @@ if [[ $wanted == *" test "* ]]; then
     bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/$name.2" > /dev/null 2>&1
     check "$name has the same bits without a graph" cmp "$work/$name" "$work/$name.2"
   done
+  for kept in none some all; do
+    for precision in fp32 bf16; do
+      limit=2e-2
+      [[ $precision == fp32 ]] && limit=2e-5
+      check "gate of $kept, $precision, runs" bin/hydra-run test/gate/$precision.plan --inputs test/gate/$kept.safetensors --outputs "$work/gate"
+      check "gate of $kept, $precision, agrees with the CPU within $limit" bin/compare-tensors "$work/gate" test/gate/$kept-$precision.safetensors $limit
+    done
+  done
   # What tuning may choose: cuDNN's attention where it is faster, in any order of its sums.
   for name in tiles forms-many64 forms-many128; do
     check "$name tuned" bin/hydra-run test/$name.fb --tune --allow-nondeterministic -o "$work/tuned.fb"

@@ -38,6 +38,7 @@ public:
     for (plan::LoopOp loop : loops)
       if (failed(expandLoop(loop)))
         return failure();
+    expandCountedSwitches(launcher, module);
     eraseUnusedKernels();
     SmallVector<plan::StepInterface> steps;
     module.walk([&](plan::StepInterface step) { steps.push_back(step); });

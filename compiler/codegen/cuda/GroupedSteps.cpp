@@ -1,7 +1,9 @@
-// Rows in groups: which templates sort and multiply them, and how many blocks that takes.
+// Rows in groups, and those that the device counts: which templates sort and multiply them, and how
+// many blocks that takes.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/plan/KernelExpansion.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -106,7 +108,78 @@ struct WarpgroupTiles {
   }
 };
 
+//===-- Rows that the device counts ---------------------------------------------------------===//
+
+int64_t rowStride(Value matrix) { return plan::stridesOf(typeOf(matrix))[0]; }
+
+/// Whether the copy engine takes it: rows of 16-byte pieces, which follow each other.
+bool isMapped(Value matrix) {
+  MemRefType type = typeOf(matrix);
+  if (type.getRank() != 2)
+    return false;
+  const SmallVector<int64_t> strides = plan::stridesOf(type);
+  return strides[1] == 1 && strides[0] >= type.getDimSize(1) &&
+         strides[0] * elementBytes(type.getElementType()) % 16 == 0 &&
+         plan::alignmentOf(matrix) >= 16;
+}
+
+/// A matmul by the rows that there are: c = a b of the first rows of a, or (`sums`) aT b over them.
+struct CountedMatmul {
+  bool sums;
+  int64_t rows, width, inner; ///< of all; columns of c; what else there is: columns of a
+
+  /// What kCountedAttr says of a matmul that templates/matmul_hopper.cuh can do.
+  static std::optional<CountedMatmul> of(plan::MatmulOp op) {
+    auto mark = op->getAttrOfType<DenseI64ArrayAttr>(plan::kCountedAttr);
+    if (!mark || op.getBias() || op.getScaleA() || op.getSums() || op.getAccumulate() ||
+        op.getGelu() || op.getCompute())
+      return std::nullopt;
+    const Type in = typeOf(op.getA()).getElementType(), out = typeOf(op.getC()).getElementType();
+    if (!isNarrowFloat(in) || typeOf(op.getB()).getElementType() != in ||
+        (out != in && !out.isF32()) || !isMapped(op.getA()) || !isMapped(op.getB()) ||
+        !isMapped(op.getC()))
+      return std::nullopt;
+    const bool sums = op.getTransposeA();
+    const SmallVector<int64_t, 2> withRows{0, sums ? 1 : 2}; // a and b, or a and c
+    const ArrayRef<int64_t> counted = mark.asArrayRef().drop_front();
+    if (counted != ArrayRef<int64_t>(withRows) || (sums && op.getTransposeB()) ||
+        llvm::any_of(counted,
+                     [&](int64_t i) { return typeOf(op->getOperand(i)).getDimSize(0) != mark[0]; }))
+      return std::nullopt;
+    return CountedMatmul{sums, mark[0], typeOf(op.getC()).getDimSize(1),
+                         typeOf(op.getA()).getDimSize(1)};
+  }
+
+  std::optional<WarpgroupTiles> tiles(TargetAttr target, Value c) const {
+    const int64_t products = sums ? rows / 2 : inner; // of a mean number of rows
+    return WarpgroupTiles::of(target, width, products, elementBytes(typeOf(c).getElementType()),
+                              /*perGroup=*/false);
+  }
+};
+
 } // namespace
+
+bool canCountRows(plan::MatmulOp op, TargetAttr target) {
+  const auto counted = CountedMatmul::of(op);
+  return counted && counted->tiles(target, op.getC());
+}
+
+void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, Value count) {
+  const CountedMatmul counted = *CountedMatmul::of(op);
+  const std::string strides = llvm::formatv("{0}, {1}, {2}", rowStride(op.getA()),
+                                            rowStride(op.getB()), rowStride(op.getC()))
+                                  .str();
+  const Value operands[] = {op.getA(), op.getB(), count, op.getC()};
+  const std::string call =
+      counted.sums ? llvm::formatv("outerOfFirstRows<{0}, {1}, {2}, {3}", counted.rows,
+                                   counted.inner, counted.width, strides)
+                         .str()
+                   : llvm::formatv("linearOfFirstRows<{0}, {1}, {2}, {3}, {4}", counted.rows,
+                                   counted.width, counted.inner, flag(!op.getTransposeB()), strides)
+                         .str();
+  counted.tiles(launcher.target, op.getC())
+      ->launch(launcher, counted.sums ? "counted_outer" : "counted_linear", call, operands);
+}
 
 void expandRoute(StepLauncher &launcher, plan::RouteOp op) {
   ArrayRef<int64_t> mask = typeOf(op.getMask()).getShape();

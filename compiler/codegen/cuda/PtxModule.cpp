@@ -43,10 +43,13 @@ std::string PtxModule::insert(Kernel kernel, int64_t instances) {
 }
 
 std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
-                           ArrayRef<int64_t> alignments, int64_t grain, int64_t instances) {
+                           ArrayRef<int64_t> alignments, int64_t grain, int64_t counted,
+                           int64_t instances) {
   Kernel kernel;
   raw_string_ostream os(kernel.key);
   os << program.key() << "\ngrain " << grain;
+  if (counted > 0)
+    os << "\ncounted " << counted;
   for (const Strides &strides : layouts)
     print(os, strides);
   print(os, alignments);
@@ -54,6 +57,7 @@ std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
   kernel.layouts.assign(layouts.begin(), layouts.end());
   kernel.alignments = alignments;
   kernel.grain = grain;
+  kernel.counted = counted;
   return insert(std::move(kernel), instances);
 }
 
@@ -127,7 +131,8 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
     return machine.takeError();
   module.setTargetTriple(Triple(kTriple));
   module.setDataLayout((*machine)->createDataLayout());
-  unsigned arguments = kernel.parts > 0 ? 2 : argumentCount(kernel.program);
+  unsigned arguments =
+      kernel.parts > 0 ? 2 : argumentCount(kernel.program) + (kernel.counted > 0 ? 1 : 0);
   Type *pointer = PointerType::getUnqual(context);
   SmallVector<Type *> types(kernel.instances > 1 ? 1 : arguments, pointer);
   auto *type = FunctionType::get(Type::getVoidTy(context), types, /*isVarArg=*/false);
@@ -142,10 +147,11 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   }
   function->addFnAttr("target-cpu", architecture);
   function->addFnAttr("target-features", kPtxVersion);
-  kernel.shape = kernel.parts > 0 ? emitCombine(function, kernel.parts, kernel.resultShape,
-                                                kernel.layouts.front(), kernel.type)
-                                  : emitRowKernel(function, kernel.program, kernel.layouts,
-                                                  kernel.alignments, kernel.grain, threads);
+  kernel.shape = kernel.parts > 0
+                     ? emitCombine(function, kernel.parts, kernel.resultShape,
+                                   kernel.layouts.front(), kernel.type)
+                     : emitRowKernel(function, kernel.program, kernel.layouts, kernel.alignments,
+                                     kernel.grain, kernel.counted, threads);
   if (early)
     waitForEarlier(function);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));

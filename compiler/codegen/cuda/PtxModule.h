@@ -23,7 +23,8 @@ public:
   /// The symbol of the kernel of a group; see `emitRowKernel`. With several `instances` it takes a
   /// table of so many lists of arguments (plan.fbs: Kernel).
   std::string add(const RowProgram &program, llvm::ArrayRef<Strides> layouts,
-                  llvm::ArrayRef<int64_t> alignments, int64_t grain, int64_t instances = 1);
+                  llvm::ArrayRef<int64_t> alignments, int64_t grain, int64_t counted = 0,
+                  int64_t instances = 1);
   /// The symbol of the kernel that adds partial sums; see `emitCombine`.
   std::string addCombine(int64_t parts, llvm::ArrayRef<int64_t> shape, const Strides &strides,
                          RowType type, int64_t instances = 1);
@@ -40,7 +41,7 @@ private:
     RowProgram program; ///< of a group
     std::vector<Strides> layouts;
     std::vector<int64_t> alignments;
-    int64_t grain = 0;
+    int64_t grain = 0, counted = 0;
     int64_t parts = 0; ///< of a combination; 0 for a group
     llvm::SmallVector<int64_t> resultShape;
     RowType type = RowType::F32;

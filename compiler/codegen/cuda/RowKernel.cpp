@@ -30,10 +30,10 @@ template <typename T> bool isWide(const T &tensor) {
 
 RowKernelEmitter::RowKernelEmitter(Function *function, const RowProgram &program,
                                    ArrayRef<Strides> layouts, ArrayRef<int64_t> alignments,
-                                   int64_t grain, const RowThreads &threads)
+                                   int64_t grain, int64_t counted, const RowThreads &threads)
     : function(function), s(cpu::scheduleRows(program, layouts, grain)),
       b(BasicBlock::Create(function->getContext(), "entry", function)), math(b), grain(grain),
-      threads(threads) {
+      counted(counted), threads(threads) {
   size_t next = 0;
   for (size_t i = 0; i < s.inputs.size(); ++i)
     inputAlignment.push_back(alignments[next++]);
@@ -115,6 +115,13 @@ void RowKernelEmitter::bindArguments() {
   for (auto [i, result] : enumerate(s.program.results))
     if (s.program.isSummed(result))
       results[i] = arguments[next++];
+  if (counted == 0)
+    return;
+  // What is no number of rows stands for all: nothing behind the tensors is touched.
+  Value *count = b.CreateLoad(b.getInt32Ty(), arguments[next]);
+  Value *most = b.getInt32(s.rows / counted);
+  countedRows =
+      b.CreateMul(b.CreateSelect(b.CreateICmpULT(count, most), count, most), b.getInt32(counted));
 }
 
 //===-- The three shapes --------------------------------------------------------------------===//
@@ -124,15 +131,22 @@ void RowKernelEmitter::emitFlat() {
   if (!hasSums) {
     Value *index = b.CreateAdd(
         b.CreateMul(b.CreateZExt(block, b.getInt64Ty()), b.getInt64(kFlatThreads)), threadWide);
-    bool exact = chunks % kFlatThreads == 0;
+    bool exact = chunks % kFlatThreads == 0 && !countedRows;
     auto body = [&] {
       Chunk chunk{b.CreateMul(index, b.getInt64(width)), nullptr, nullptr};
       storeTiles(chunk);
     };
-    if (exact)
+    if (exact) {
       body();
-    else
-      emitIf(b, b.CreateICmpULT(index, b.getInt64(chunks)), body);
+      return;
+    }
+    Value *all = b.getInt64(chunks);
+    if (countedRows) { // the last chunk may begin in one row and end in the next
+      Value *elements =
+          b.CreateMul(b.CreateZExt(countedRows, b.getInt64Ty()), b.getInt64(s.columns));
+      all = b.CreateUDiv(b.CreateAdd(elements, b.getInt64(width - 1)), b.getInt64(width));
+    }
+    emitIf(b, b.CreateICmpULT(index, all), body);
     return;
   }
   // The elements of a grain, one chunk of each thread after the other.
@@ -163,7 +177,7 @@ void RowKernelEmitter::emitFlat() {
 
 void RowKernelEmitter::emitTiles() {
   Value *index = b.CreateAdd(b.CreateMul(block, b.getInt32(shape.threads)), thread);
-  emitIf(b, b.CreateICmpULT(index, b.getInt32(s.rows * chunks)), [&] {
+  emitIf(b, b.CreateICmpULT(index, b.CreateMul(rowsThere(), b.getInt32(chunks))), [&] {
     Value *row = b.CreateUDiv(index, b.getInt32(chunks));
     Value *column = b.CreateMul(b.CreateURem(index, b.getInt32(chunks)), b.getInt32(width));
     enterRow(row);
@@ -182,15 +196,18 @@ void RowKernelEmitter::emitRows() {
     if (teams > 1)
       row = b.CreateAdd(b.CreateMul(block, b.getInt32(teams)),
                         b.CreateUDiv(thread, b.getInt32(team)));
-    if (s.rows % teams != 0 && team < kWarp) {
+    const bool exact = s.rows % teams == 0 && !countedRows;
+    Value *first = row; // of a warp
+    if (!exact && team < kWarp) {
       // All lanes run reductions; those behind the last row store nothing.
-      rowValid = b.CreateICmpULT(row, b.getInt32(s.rows));
-      row = b.CreateSelect(rowValid, row, b.getInt32(0));
+      first = b.CreateSub(row, b.CreateUDiv(lane, b.getInt32(team)));
+      rowValid = b.CreateICmpULT(row, rowsThere());
+      row = b.CreateSelect(rowValid, row, first);
     }
-    if (s.rows % teams == 0 || rowValid)
+    if (exact)
       emitRow(row, {});
     else
-      emitIf(b, b.CreateICmpULT(row, b.getInt32(s.rows)), [&] { emitRow(row, {}); });
+      emitIf(b, b.CreateICmpULT(first, rowsThere()), [&] { emitRow(row, {}); });
     return;
   }
   std::vector<AllocaInst *> sums = makeSums(inRegisters ? kept * width : 1);
@@ -408,8 +425,9 @@ SmallVector<Value *> kernelArguments(IRBuilderBase &b, Function *function) {
 }
 
 LaunchShape emitRowKernel(Function *function, const RowProgram &program, ArrayRef<Strides> layouts,
-                          ArrayRef<int64_t> alignments, int64_t grain, const RowThreads &threads) {
-  return RowKernelEmitter(function, program, layouts, alignments, grain, threads).emit();
+                          ArrayRef<int64_t> alignments, int64_t grain, int64_t counted,
+                          const RowThreads &threads) {
+  return RowKernelEmitter(function, program, layouts, alignments, grain, counted, threads).emit();
 }
 
 unsigned argumentCount(const RowProgram &program) {

@@ -1,9 +1,10 @@
 // Turns a group of row-wise operations into a CUDA kernel in LLVM IR:
 //
-//   void symbol(ptr input…, ptr result…, ptr partial sums…)
+//   void symbol(ptr input…, ptr result…, ptr partial sums…, ptr count)
 //
-// with arguments in the order of a plan's launches, or a table of several such lists. The graph of
-// numbers is evaluated by every thread for the elements it owns; three shapes:
+// (the last where a number of rows on the device says which rows there are) with arguments in the
+// order of a plan's launches, or a table of several such lists. The graph of numbers is evaluated
+// by every thread for the elements it owns; three shapes:
 //
 //   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
 //   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
@@ -12,7 +13,8 @@
 //          are read again for each reduction.
 //
 // A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
-// sums in f32. All trees depend on the shape alone.
+// sums in f32. All trees depend on the shape alone. A kernel that is counted has the blocks of all
+// rows that there can be; those behind the last one end at once.
 //
 // Limits: memory bandwidth; 16-byte accesses wherever strides and addresses allow.
 #pragma once
@@ -38,16 +40,17 @@ struct RowThreads {
 
 /// Writes the body. `layouts`: of inputs, then of results that are not sums over rows;
 /// `alignments`: bytes by which every launch aligns these. `grain`: rows of a block that leaves
-/// partial sums.
+/// partial sums. `counted`: the last argument is an i32 in memory; there are that times so many
+/// rows, at most those of the program, which then sums over none. 0: there are all.
 LaunchShape emitRowKernel(llvm::Function *function, const RowProgram &program,
                           llvm::ArrayRef<Strides> layouts, llvm::ArrayRef<int64_t> alignments,
-                          int64_t grain, const RowThreads &threads);
+                          int64_t grain, int64_t counted, const RowThreads &threads);
 
 /// The kernel (partial sums, result) that adds `parts` partial sums for each element.
 LaunchShape emitCombine(llvm::Function *function, int64_t parts, llvm::ArrayRef<int64_t> shape,
                         llvm::ArrayRef<int64_t> strides, RowType type);
 
-/// Number of arguments of the kernel of a program.
+/// Number of arguments of the kernel of a program, without a count of rows.
 unsigned argumentCount(const RowProgram &program);
 
 } // namespace hydra::cuda

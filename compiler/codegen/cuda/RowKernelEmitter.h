@@ -57,7 +57,8 @@ class RowKernelEmitter {
 
 public:
   RowKernelEmitter(Function *function, const RowProgram &program, ArrayRef<Strides> layouts,
-                   ArrayRef<int64_t> alignments, int64_t grain, const RowThreads &threads);
+                   ArrayRef<int64_t> alignments, int64_t grain, int64_t counted,
+                   const RowThreads &threads);
   LaunchShape emit();
 
 private:
@@ -65,6 +66,8 @@ private:
 
   void chooseShape();
   void bindArguments();
+  /// How many rows there are (i32).
+  Value *rowsThere() { return countedRows ? countedRows : b.getInt32(s.rows); }
 
   //===-- The three shapes ------------------------------------------------------------------===//
 
@@ -192,7 +195,7 @@ private:
   RowSchedule s;
   llvm::IRBuilder<> b;
   DeviceMath math;
-  int64_t grain;
+  int64_t grain, counted;
   RowThreads threads;
   llvm::SmallVector<int64_t> inputAlignment, resultAlignment;
   LaunchShape shape;
@@ -202,6 +205,7 @@ private:
   Value *thread = nullptr, *block = nullptr, *lane = nullptr, *inTeam = nullptr;
   Value *currentRow = nullptr, *isFirstRow = nullptr;
   Value *rowValid = nullptr;                  ///< whether there is such a row; null: always
+  Value *countedRows = nullptr;               ///< rows that the device counts; null: all
   std::vector<Value *> inputs, results;       ///< arguments
   std::vector<Value *> inputRows, resultRows; ///< where the current row begins
   std::map<unsigned, Value *> scalars, rowValues;

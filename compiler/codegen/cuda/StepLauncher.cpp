@@ -121,7 +121,7 @@ plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text
   std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
   known = plan::KernelOp::create(b, loc, b.getStringAttr(symbol), b.getTypeArrayAttr(layouts),
                                  b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(),
-                                 IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
+                                 IntegerAttr(), StringAttr(), DenseI64ArrayAttr(), IntegerAttr());
   known.getBody().emplaceBlock();
   const auto [parameters, body] = text.split('{');
   const std::string cluster =

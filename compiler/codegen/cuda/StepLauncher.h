@@ -127,8 +127,8 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
 void expandSample(StepLauncher &launcher, plan::SampleOp op);
 
 /// A matmul of few rows as a sweep over weights (templates/few_rows*.cuh); with `rows`, the launch
-/// that makes its operand, for which `canComputeOperand` holds, it computes them itself. False where
-/// it is none: the library's then. Fails, with the place, for tiles that no kernel has.
+/// that makes its operand, for which `canComputeOperand` holds, it computes them itself. False
+/// where it is none: the library's then. Fails, with the place, for tiles that no kernel has.
 llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op,
                                     plan::LaunchOp rows = {});
 
@@ -150,5 +150,16 @@ void expandCountExponents(StepLauncher &launcher, plan::CountExponentsOp op);
 void expandRoute(StepLauncher &launcher, plan::RouteOp op);
 void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op);
 void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);
+
+/// Matmuls of rows that the device counts (templates/matmul_hopper.cuh), of which kCountedAttr
+/// tells: whether there is one, and its launch. `count`: an i32, how many rows there are.
+bool canCountRows(plan::MatmulOp op, TargetAttr target);
+void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, mlir::Value count);
+
+/// A switch over a number of rows costs a graph the time to set a node and to start its case, and
+/// works on whole granules. Where every step of all switches over a number can read it by itself,
+/// these steps take their places: generated kernels whose blocks behind the last row end at once,
+/// and matmuls by warpgroups. They count for half of the work on all rows.
+void expandCountedSwitches(StepLauncher &launcher, plan::PlanModuleOp module);
 
 } // namespace hydra::cuda

@@ -58,7 +58,8 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
       [&](plan::KernelOp kernel, const RowProgram &rows, ArrayRef<Strides> strides) {
         SmallVector<int64_t> known = alignments.lookup(kernel.getSymNameAttr());
         known.resize(strides.size(), 4);
-        return code.add(rows, strides, known, kernel.getGrain(), instances(kernel));
+        return code.add(rows, strides, known, kernel.getGrain(), kernel.getCounted().value_or(0),
+                        instances(kernel));
       },
       [&](plan::KernelOp kernel, const PartialSums &sums) {
         return code.addCombine(sums.parts, sums.shape, sums.strides, sums.type, instances(kernel));

@@ -29,6 +29,9 @@ plan.module @all {
   // CHECK: plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>]
   plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>] {
   }
+  // CHECK: plan.kernel @counted rows 4 grain 1 counted 2 [memref<16xf32>, memref<i32>]
+  plan.kernel @counted rows 4 grain 1 counted 2 [memref<16xf32>, memref<i32>] {
+  }
   // CHECK: plan.program @train streams 2
   plan.program @train streams 2 {
     %x = plan.buffer transient act.norm : memref<4x16xf32>

@@ -109,6 +109,31 @@ plan.module @m {
 
 // -----
 
+// A kernel's number of rows that is no integer, and one that has no whole number of its rows.
+plan.module @m {
+  // expected-error @+1 {{is counted by something that is not one i32}}
+  plan.kernel @k rows 4 grain 1 counted 1 [memref<4xf32>, memref<f32>] {
+  }
+}
+
+// -----
+
+plan.module @m {
+  // expected-error @+1 {{has 4 rows, counted by 3}}
+  plan.kernel @k rows 4 grain 1 counted 3 [memref<4xf32>, memref<i32>] {
+  }
+}
+
+// -----
+
+plan.module @m {
+  // expected-error @+1 {{is counted but no group of row-wise operations}}
+  plan.kernel @k rows 4 grain 1 combines 2 counted 1 [memref<4xf32>, memref<i32>] {
+  }
+}
+
+// -----
+
 // An event that nothing signals.
 plan.module @m {
   plan.program @p {

@@ -8,7 +8,7 @@
 // do not suffice for all blocks are split along k: the last part to be done adds all of them, in their order.
 // Either operand may have k along its rows or along its columns. What lies outside of a matrix is zero, and is not
 // stored: the engine sees to it, so every size will do whose rows are of 16-byte pieces. Every sum has one order,
-// whichever block does it.
+// whichever block does it; of rows that the device counts, one for each number of rows.
 //
 // The engine knows a matrix by a map of 128 bytes (tensormap), which a block writes for itself, into memory that
 // nobody else uses: of a group of rows that only the device knows, too, and no address has to be known before.
@@ -239,6 +239,56 @@ template <int Rows, int Groups, int N, int K, int Width, typename T, typename O>
   __device__ __forceinline__ Matrices c(const Tile &) const { return {to, K, N, Groups, K * sizeof(O)}; }
   static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
   static __device__ __forceinline__ int matrixOfC(const Tile &tile) { return tile.group; }
+};
+
+/// The first rows of a matrix of at most `Rows`: as many as the device counts.
+template <int Rows> __device__ __forceinline__ int rowsOf(const int *count) { return min(max(*count, 0), Rows); }
+
+/// y = x w^T of the first rows of x, or x w where `Transposed`; what lies behind them is neither read nor written.
+/// Of each matrix the numbers between rows.
+template <int N, int K, bool Transposed, int64 XStride, int64 WStride, int64 YStride, int Width, typename T, typename O>
+struct LinearOfFirstRows {
+  static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = false;
+  static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
+  const T *x, *w;
+  int rows;
+  O *y;
+
+  __device__ __forceinline__ int height() const { return (rows + kHeight - 1) / kHeight; }
+  __device__ __forceinline__ int count() const { return height() * columns; }
+  __device__ __forceinline__ Tile at(int number) const {
+    Raster raster(number, height(), columns);
+    return {0, raster.row * kHeight, raster.column * Width, K};
+  }
+  __device__ __forceinline__ Matrices a(const Tile &) const { return {x, K, uint32(rows), 1, XStride * sizeof(T)}; }
+  __device__ __forceinline__ Matrices b(const Tile &) const {
+    return {w, Transposed ? N : K, Transposed ? K : N, 1, WStride * sizeof(T)};
+  }
+  __device__ __forceinline__ Matrices c(const Tile &) const { return {y, N, uint32(rows), 1, YStride * sizeof(O)}; }
+  static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
+  static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
+};
+
+/// c = a^T b over the first rows of a and b: [N, K]. Without any, zeros.
+template <int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, int Width, typename T, typename O>
+struct OuterOfFirstRows {
+  static constexpr bool aBySum = true, bBySum = true, operandsChange = false, resultChanges = false;
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
+                       steps = (Rows / 2 + kDepth - 1) / kDepth; // of most counts, perhaps
+  const T *left, *right;
+  int rows;
+  O *to;
+
+  __device__ __forceinline__ int count() const { return height * columns; }
+  __device__ __forceinline__ Tile at(int number) const {
+    Raster raster(number, height, columns);
+    return {0, raster.row * kHeight, raster.column * Width, rows};
+  }
+  __device__ __forceinline__ Matrices a(const Tile &) const { return {left, N, uint32(rows), 1, AStride * sizeof(T)}; }
+  __device__ __forceinline__ Matrices b(const Tile &) const { return {right, K, uint32(rows), 1, BStride * sizeof(T)}; }
+  __device__ __forceinline__ Matrices c(const Tile &) const { return {to, K, N, 1, CStride * sizeof(O)}; }
+  static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
+  static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
 };
 
 /// What a block does at a time: a tile, or the sums [begin, end) of one that is split.
@@ -649,6 +699,26 @@ __device__ __forceinline__ void groupedOuterHopper(const T *a, const T *b, const
                                                    unsigned char *scratch, int *done) {
   using Work = hopper_matmul::OuterByGroups<Rows, Groups, N, K, Width, T, O>;
   hopper_matmul::multiplyTiles<T, O, Width, Stages, Buffers>(Work{a, b, offsets, c}, scratch, done);
+}
+
+/// LinearOfFirstRows; the same.
+template <int Rows, int N, int K, bool Transposed, int64 XStride, int64 WStride, int64 YStride, int Width, int Stages,
+          int Buffers, typename T, typename O>
+__device__ __forceinline__ void linearOfFirstRows(const T *x, const T *w, const int *count, O *y,
+                                                  unsigned char *scratch, int *done) {
+  using namespace hopper_matmul;
+  using Work = LinearOfFirstRows<N, K, Transposed, XStride, WStride, YStride, Width, T, O>;
+  multiplyTiles<T, O, Width, Stages, Buffers>(Work{x, w, rowsOf<Rows>(count), y}, scratch, done);
+}
+
+/// OuterOfFirstRows; the same.
+template <int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, int Width, int Stages, int Buffers,
+          typename T, typename O>
+__device__ __forceinline__ void outerOfFirstRows(const T *a, const T *b, const int *count, O *c,
+                                                 unsigned char *scratch, int *done) {
+  using namespace hopper_matmul;
+  using Work = OuterOfFirstRows<Rows, N, K, AStride, BStride, CStride, Width, T, O>;
+  multiplyTiles<T, O, Width, Stages, Buffers>(Work{a, b, rowsOf<Rows>(count), c}, scratch, done);
 }
 
 #endif // __CUDA_ARCH_FEAT_SM90_ALL
