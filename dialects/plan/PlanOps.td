@@ -291,7 +291,7 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
                             DefaultValuedAttr<I64Attr, "0">:$multiprocessors), work, order);
   let assemblyFormat = [{
     `(` $a `:` type($a) `,` $b `:` type($b) (`,` `bias` $bias^ `:` type($bias))?
-    (`,` `weight_scale` $weight_scale^ `:` type($weight_scale))?
+    (`weight_scale` $weight_scale^ `:` type($weight_scale))?
     (`,` `scales` $scale_a^ `:` type($scale_a) `,` $scale_b `:` type($scale_b))? `)` `->`
     `(` $c `:` type($c) (`,` `sums` $sums^ `:` type($sums))? `)` attr-dict
   }];

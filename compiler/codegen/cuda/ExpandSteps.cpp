@@ -6,6 +6,7 @@
 #include "compiler/codegen/cuda/LoopSteps.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Slices.h"
 

@@ -102,7 +102,6 @@ struct Sweep {
   StringRef name;
   std::string how; ///< its arguments between those of the matmul and whether there is a bias
   LaunchShape shape;
-  bool copies; ///< by the multiprocessor itself
 };
 
 /// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
@@ -137,27 +136,26 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
                {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
-                stages * stageBytes() + computed},
-               /*copies=*/true};
+                stages * stageBytes() + computed}};
 }
 
-/// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
-/// half as many.
+/// Loads by threads. Four pieces of 64 bytes are in flight and four are multiplied; of more rows,
+/// and of integers, half as many.
 FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, const FewRows &few) {
   const int64_t m = few.a.count;
   const bool many = m > 8;
-  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4,
-                most = many || few.weightBytes == 1 ? 8 : 16; // a thread holds more of a
+  const bool int8 = few.weightBytes == 1; // a piece has twice as many numbers of a
+  const int64_t tiles = many ? 2 : 1, flight = many || int8 ? 2 : 4, most = many || int8 ? 8 : 16;
   const int64_t warps = said.get("warps").value_or(
       std::clamp<int64_t>(ceilDiv(ceilDiv(few.k, few.piece()), 2 * flight), 1, most));
   if (said.get("depth") || said.get("stages"))
-    return said.refuse(op) << "only the kernel for targets with bulk copies has depth and stages";
+    return said.refuse(op) << "only the kernel for targets with bulk copies has depth and stages, "
+                           << "of weights of i8 only where it computes its rows";
   if (warps > most)
     return said.refuse(op) << "of " << m << " rows a block has at most " << most << " warps";
   return Sweep{"fewRowsMatmul",
                llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
-               {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0},
-               /*copies=*/false};
+               {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0}};
 }
 
 /// Arguments of a kernel, in order.
@@ -257,7 +255,8 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
   const int64_t m = few->a.count, pitch = rows ? computedPitch(*few) : 0;
   Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
   const SaidSizes said = launcher.tiles.of(kFewRowsMatmul);
-  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies)
+  // To widen integers takes more warps than the bulk kernel has, unless that saves a launch.
+  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies) && (rows || few->weightBytes > 1)
                                      ? bulkSweep(op, launcher.target, said, *few, 2 * m * pitch)
                                      : plainSweep(op, said, *few);
   if (failed(sweep))
@@ -271,16 +270,12 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
   if (rows) {
     computed = ", " + std::to_string(pitch);
     compute = computeText(rows, op, *few, arguments);
-  } else if (op.getWeightScale() && sweep->copies) {
-    compute = ", GivenRows{}";
-  }
-  if (op.getWeightScale())
-    compute += ", " + arguments.add(op.getWeightScale(), plan::kRead);
-  if (rows) {
     // The operand is neither written nor read.
     launcher.take(cast<plan::StepInterface>(rows.getOperation()));
     launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 4 * m * few->k));
   }
+  if (op.getWeightScale())
+    compute += ", " + arguments.add(op.getWeightScale(), plan::kRead);
   const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
   launcher.launch(kFewRowsMatmul,
                   SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
