@@ -17,13 +17,20 @@ namespace hydra {
 
 namespace {
 
-/// The entry of an enum by its name.
-template <typename E, size_t N>
-std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
-  for (E value : values)
-    if (StringRef(nameOf(value)) == name)
-      return value;
-  return std::nullopt;
+planfile::ScheduleKind scheduleOf(plan::ScalarSource source) {
+  switch (source) {
+  case plan::ScalarSource::constant:
+    return planfile::ScheduleKind::constant;
+  case plan::ScalarSource::step:
+    return planfile::ScheduleKind::step;
+  case plan::ScalarSource::draw_low:
+    return planfile::ScheduleKind::draw_low;
+  case plan::ScalarSource::draw_high:
+    return planfile::ScheduleKind::draw_high;
+  case plan::ScalarSource::micro_batch:
+    return planfile::ScheduleKind::micro_batch;
+  }
+  llvm_unreachable("every source");
 }
 
 class PlanEmitter {
@@ -240,10 +247,8 @@ private:
     entry->name = op.getName().str();
     entry->tensor = tables.tensor(op.getBuffer());
     entry->schedule = std::make_unique<planfile::ScheduleT>();
-    for (const planfile::ScheduleKind kind : planfile::EnumValuesScheduleKind())
-      if (op.getSchedule() == planfile::EnumNameScheduleKind(kind))
-        entry->schedule->kind = kind;
-    const bool counts = entry->schedule->kind != planfile::ScheduleKind::constant;
+    entry->schedule->kind = scheduleOf(op.getSource());
+    const bool counts = op.getSource() != plan::ScalarSource::constant;
     entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
     entry->schedule->first = 1;
     if (auto it = options.schedules.find(entry->name); it != options.schedules.end())
@@ -294,9 +299,7 @@ private:
         tables.bufferName(input.getBuffer()) = input.getName().str();
         auto i = std::make_unique<planfile::InputT>();
         i->name = input.getName().str();
-        i->kind = tables.known(
-            byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind, input.getKind()),
-            input.getLoc(), "kind of input", input.getKind());
+        i->kind = fileWord<planfile::InputKind>(input.getKind());
         i->tensor = tables.tensor(input.getBuffer());
         i->limit = input.getLimit();
         i->batch_dimension = input.getBatch().value_or(-1);
