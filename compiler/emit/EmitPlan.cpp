@@ -210,27 +210,40 @@ private:
                                                                         int64_t elements) {
     auto entry = std::make_unique<planfile::InitializerT>();
     InitAttr init = op.getInit();
-    StringRef kind = init.getKind();
     auto argument = [&](unsigned i) { return realValue(init.getArgs()[i]); };
-    if (kind == "zeros" || kind == "ones" || kind == "constant") {
+    switch (init.getKind()) {
+    case InitKind::zeros:
       entry->kind = planfile::InitKind::constant;
-      entry->value = kind == "ones" ? 1.0 : kind == "zeros" ? 0.0 : argument(0);
-    } else if (kind == "normal") {
+      entry->value = 0.0;
+      break;
+    case InitKind::ones:
+      entry->kind = planfile::InitKind::constant;
+      entry->value = 1.0;
+      break;
+    case InitKind::constant:
+      entry->kind = planfile::InitKind::constant;
+      entry->value = argument(0);
+      break;
+    case InitKind::normal:
       entry->kind = planfile::InitKind::normal;
       entry->std = argument(0);
-    } else if (kind == "trunc_normal") {
+      break;
+    case InitKind::trunc_normal:
       entry->kind = planfile::InitKind::trunc_normal;
       entry->std = argument(0);
       entry->cut = argument(1);
-    } else if (kind == "uniform") {
+      break;
+    case InitKind::uniform:
       entry->kind = planfile::InitKind::uniform;
       entry->limit = argument(0);
-    } else {
+      break;
+    case InitKind::shuffle:
       entry->kind = planfile::InitKind::shuffle;
       auto values = shuffledValues(init, elements, [&] { return op.emitOpError(); });
       if (failed(values))
         return failure();
       entry->table = std::move(*values);
+      break;
     }
     return entry;
   }
