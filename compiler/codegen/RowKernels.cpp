@@ -1,7 +1,7 @@
 // The generated kernels of a plan, one by one, for the code generator of a backend.
 #include "compiler/codegen/RowKernels.h"
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/rows/RecordGroup.h"
 #include "dialects/hydra/RowPartition.h"
 
 using namespace mlir;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/codegen/CompiledKernels.h"
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 namespace hydra {
 

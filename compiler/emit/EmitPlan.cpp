@@ -17,13 +17,20 @@ namespace hydra {
 
 namespace {
 
-/// The entry of an enum by its name.
-template <typename E, size_t N>
-std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
-  for (E value : values)
-    if (StringRef(nameOf(value)) == name)
-      return value;
-  return std::nullopt;
+planfile::ScheduleKind scheduleOf(plan::ScalarSource source) {
+  switch (source) {
+  case plan::ScalarSource::constant:
+    return planfile::ScheduleKind::constant;
+  case plan::ScalarSource::step:
+    return planfile::ScheduleKind::step;
+  case plan::ScalarSource::draw_low:
+    return planfile::ScheduleKind::draw_low;
+  case plan::ScalarSource::draw_high:
+    return planfile::ScheduleKind::draw_high;
+  case plan::ScalarSource::micro_batch:
+    return planfile::ScheduleKind::micro_batch;
+  }
+  llvm_unreachable("every source");
 }
 
 class PlanEmitter {
@@ -207,27 +214,40 @@ private:
                                                                         int64_t elements) {
     auto entry = std::make_unique<planfile::InitializerT>();
     InitAttr init = op.getInit();
-    StringRef kind = init.getKind();
     auto argument = [&](unsigned i) { return realValue(init.getArgs()[i]); };
-    if (kind == "zeros" || kind == "ones" || kind == "constant") {
+    switch (init.getKind()) {
+    case InitKind::zeros:
       entry->kind = planfile::InitKind::constant;
-      entry->value = kind == "ones" ? 1.0 : kind == "zeros" ? 0.0 : argument(0);
-    } else if (kind == "normal") {
+      entry->value = 0.0;
+      break;
+    case InitKind::ones:
+      entry->kind = planfile::InitKind::constant;
+      entry->value = 1.0;
+      break;
+    case InitKind::constant:
+      entry->kind = planfile::InitKind::constant;
+      entry->value = argument(0);
+      break;
+    case InitKind::normal:
       entry->kind = planfile::InitKind::normal;
       entry->std = argument(0);
-    } else if (kind == "trunc_normal") {
+      break;
+    case InitKind::trunc_normal:
       entry->kind = planfile::InitKind::trunc_normal;
       entry->std = argument(0);
       entry->cut = argument(1);
-    } else if (kind == "uniform") {
+      break;
+    case InitKind::uniform:
       entry->kind = planfile::InitKind::uniform;
       entry->limit = argument(0);
-    } else {
+      break;
+    case InitKind::shuffle:
       entry->kind = planfile::InitKind::shuffle;
       auto values = shuffledValues(init, elements, [&] { return op.emitOpError(); });
       if (failed(values))
         return failure();
       entry->table = std::move(*values);
+      break;
     }
     return entry;
   }
@@ -244,10 +264,8 @@ private:
     entry->name = op.getName().str();
     entry->tensor = tables.tensor(op.getBuffer());
     entry->schedule = std::make_unique<planfile::ScheduleT>();
-    for (const planfile::ScheduleKind kind : planfile::EnumValuesScheduleKind())
-      if (op.getSchedule() == planfile::EnumNameScheduleKind(kind))
-        entry->schedule->kind = kind;
-    const bool counts = entry->schedule->kind != planfile::ScheduleKind::constant;
+    entry->schedule->kind = scheduleOf(op.getSource());
+    const bool counts = op.getSource() != plan::ScalarSource::constant;
     entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
     entry->schedule->first = 1;
     if (auto it = options.schedules.find(entry->name); it != options.schedules.end())
@@ -298,9 +316,7 @@ private:
         tables.bufferName(input.getBuffer()) = input.getName().str();
         auto i = std::make_unique<planfile::InputT>();
         i->name = input.getName().str();
-        i->kind = tables.known(
-            byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind, input.getKind()),
-            input.getLoc(), "kind of input", input.getKind());
+        i->kind = fileWord<planfile::InputKind>(input.getKind());
         i->tensor = tables.tensor(input.getBuffer());
         i->limit = input.getLimit();
         i->batch_dimension = input.getBatch().value_or(-1);

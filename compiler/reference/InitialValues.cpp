@@ -12,25 +12,31 @@ namespace hydra {
 
 /// The runtime's description of an initialiser for a tensor of `elements`.
 static FailureOr<support::Initializer> initializer(Operation *op, InitAttr init, int64_t elements) {
-  StringRef kind = init.getKind();
-  if (kind == "zeros" || kind == "ones")
-    return support::Initializer::constant(kind == "ones" ? 1.0 : 0.0);
-  if (kind == "shuffle") {
+  const InitKind kind = init.getKind();
+  if (kind != InitKind::shuffle &&
+      llvm::any_of(init.getArgs(), [](Attribute a) { return !isRealOrExpr(a) || hasExpr(a); }))
+    return op->emitOpError("has an initialiser that is not bound to numbers");
+  auto argument = [&](unsigned i) { return realValue(init.getArgs()[i]); };
+  switch (kind) {
+  case InitKind::zeros:
+    return support::Initializer::constant(0.0);
+  case InitKind::ones:
+    return support::Initializer::constant(1.0);
+  case InitKind::constant:
+    return support::Initializer::constant(argument(0));
+  case InitKind::normal:
+    return support::Initializer::normal(argument(0));
+  case InitKind::trunc_normal:
+    return support::Initializer::truncNormal(argument(0), argument(1));
+  case InitKind::uniform:
+    return support::Initializer::uniform(argument(0));
+  case InitKind::shuffle:
     auto values = shuffledValues(init, elements, [&] { return op->emitOpError(); });
     if (failed(values))
       return failure();
     return support::Initializer::shuffle(std::move(*values));
   }
-  if (llvm::any_of(init.getArgs(), [](Attribute a) { return !isRealOrExpr(a) || hasExpr(a); }))
-    return op->emitOpError("has an initialiser that is not bound to numbers");
-  double a = realValue(init.getArgs()[0]);
-  if (kind == "constant")
-    return support::Initializer::constant(a);
-  if (kind == "normal")
-    return support::Initializer::normal(a);
-  if (kind == "uniform")
-    return support::Initializer::uniform(a);
-  return support::Initializer::truncNormal(a, realValue(init.getArgs()[1]));
+  llvm_unreachable("an initialiser");
 }
 
 FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {

@@ -231,15 +231,20 @@ void ExprAttr::print(AsmPrinter &printer) const {
 
 static ParseResult parseInit(AsmParser &parser, InitAttr &init, bool inAngles) {
   SMLoc loc = parser.getCurrentLocation();
-  StringRef kind;
+  StringRef word;
   SmallVector<Attribute> args;
-  if (parser.parseKeyword(&kind))
+  if (parser.parseKeyword(&word))
     return failure();
+  std::optional<InitKind> kind = symbolizeInitKind(word);
+  if (!kind)
+    return parser.emitError(loc) << "unknown initialiser '" << word
+                                 << "'; expected zeros, ones, constant, normal, trunc_normal, "
+                                    "uniform or shuffle";
   auto argument = [&] { return parseExpr(parser, args.emplace_back(), inAngles); };
   if (succeeded(parser.parseOptionalLParen()))
     if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
       return failure();
-  init = InitAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), kind,
+  init = InitAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind,
                               ArrayRef<Attribute>(args));
   return success(static_cast<bool>(init));
 }
@@ -248,7 +253,7 @@ ParseResult parseInit(AsmParser &parser, InitAttr &init) {
 }
 
 static void printInit(AsmPrinter &printer, InitAttr init, bool inAngles) {
-  printer << init.getKind();
+  printer << stringifyInitKind(init.getKind());
   if (!init.getArgs().empty()) {
     printer << '(';
     llvm::interleaveComma(init.getArgs(), printer,
@@ -270,18 +275,27 @@ void InitAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef kind,
+static size_t argumentsOf(InitKind kind) {
+  switch (kind) {
+  case InitKind::zeros:
+  case InitKind::ones:
+    return 0;
+  case InitKind::constant:
+  case InitKind::normal:
+  case InitKind::uniform:
+  case InitKind::shuffle:
+    return 1;
+  case InitKind::trunc_normal:
+    return 2;
+  }
+  llvm_unreachable("an initialiser");
+}
+
+LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, InitKind form,
                                ArrayRef<Attribute> args) {
-  int expected = llvm::StringSwitch<int>(kind)
-                     .Cases({"zeros", "ones"}, 0)
-                     .Cases({"constant", "normal", "uniform", "shuffle"}, 1)
-                     .Case("trunc_normal", 2)
-                     .Default(-1);
-  if (expected < 0)
-    return emitError() << "unknown initialiser '" << kind
-                       << "'; expected zeros, ones, constant, normal, trunc_normal, uniform or "
-                          "shuffle";
-  if (static_cast<int>(args.size()) != expected)
+  const StringRef kind = stringifyInitKind(form);
+  const size_t expected = argumentsOf(form);
+  if (args.size() != expected)
     return emitError() << "initialiser '" << kind << "' has " << args.size()
                        << " arguments; expected " << expected;
   for (Attribute a : args)
@@ -293,9 +307,11 @@ LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   auto below = [&](size_t i, double limit) {
     return !isa<ExprAttr>(args[i]) && realValue(args[i]) < limit;
   };
-  if ((kind == "normal" || kind == "trunc_normal" || kind == "uniform") && below(0, 0.0))
+  const bool hasWidth =
+      form == InitKind::normal || form == InitKind::trunc_normal || form == InitKind::uniform;
+  if (hasWidth && below(0, 0.0))
     return emitError() << "initialiser '" << kind << "' has a negative width";
-  if (kind == "trunc_normal" && below(1, std::numeric_limits<double>::min()))
+  if (form == InitKind::trunc_normal && below(1, std::numeric_limits<double>::min()))
     return emitError() << "initialiser 'trunc_normal' is cut at a number that is not positive";
   return success();
 }

@@ -67,7 +67,7 @@ def Hydra_InitAttr : AttrDef<Hydra_Dialect, "Init"> {
     `uniform(limit)`, and `shuffle(f)`: the values of `f`, an expression of `index`, in an order
     drawn at random. Arguments are expressions and may use `layer` inside a stack.
   }];
-  let parameters = (ins StringRefParameter<>:$kind, OptionalArrayRefParameter<"::mlir::Attribute">:$args);
+  let parameters = (ins EnumParameter<Hydra_InitKind>:$kind, OptionalArrayRefParameter<"::mlir::Attribute">:$args);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

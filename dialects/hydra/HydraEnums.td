@@ -37,6 +37,9 @@ def Hydra_Category : I32EnumAttr<"Category", "what bytes are for, in memory repo
   let cppNamespace = "::hydra";
 }
 
+def Hydra_InitKind : Hydra_Enum<"InitKind", "way in which variables start",
+    ["zeros", "ones", "constant", "normal", "trunc_normal", "uniform", "shuffle"]>;
+
 /// What a parameter or state is for; plan files have the same list.
 def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"parameter", 0>,

@@ -179,7 +179,7 @@ struct OptimizerSetting {
 struct OptimizerState {
   llvm::StringRef name;
   mlir::RankedTensorType type;
-  llvm::StringRef init = "zeros"; ///< an initialiser without arguments
+  InitKind init = InitKind::zeros; ///< an initialiser without arguments
 };
 
 /// What the update of a parameter is computed from.

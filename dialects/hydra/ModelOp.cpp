@@ -106,7 +106,7 @@ static LogicalResult verifyBoundAttributes(Operation *op) {
     StringRef unbound;
     forEachSymbol(a.getValue(), [&](StringRef name) {
       bool later = (inLayer && name == kLayerSymbol) ||
-                   (init && init.getKind() == "shuffle" && name == kIndexSymbol);
+                   (init && init.getKind() == InitKind::shuffle && name == kIndexSymbol);
       if (!later)
         unbound = name;
     });

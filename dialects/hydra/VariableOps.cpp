@@ -97,7 +97,7 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
     return op.emitOpError() << "shape " << problem;
   // A plan holds a number for each.
   constexpr int64_t kMostShuffled = 1 << 20;
-  if (op.getInit().getKind() == "shuffle" && RefTensor::elements(known) > kMostShuffled)
+  if (op.getInit().getKind() == InitKind::shuffle && RefTensor::elements(known) > kMostShuffled)
     return op.emitOpError() << "shuffles " << RefTensor::elements(known)
                             << " numbers; expected at most " << kMostShuffled;
   return success();

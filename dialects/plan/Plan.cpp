@@ -12,15 +12,6 @@
 
 using namespace mlir;
 
-static ParseResult parseWord(OpAsmParser &parser, StringAttr &word) {
-  StringRef text;
-  if (parser.parseKeyword(&text))
-    return failure();
-  word = parser.getBuilder().getStringAttr(text);
-  return success();
-}
-static void printWord(OpAsmPrinter &p, Operation *, StringAttr word) { p << word.getValue(); }
-
 /// `[64, 64]`.
 static ParseResult parseDimensions(AsmParser &parser, SmallVector<int64_t> &shape) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,

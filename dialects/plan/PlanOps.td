@@ -27,6 +27,8 @@ def Plan_Dialect : Dialect {
 }
 
 def Plan_SegmentAttr : EnumAttr<Plan_Dialect, Plan_Segment, "segment">;
+def Plan_InputKindAttr : EnumAttr<Plan_Dialect, Plan_InputKind, "input_kind">;
+def Plan_ScalarSourceAttr : EnumAttr<Plan_Dialect, Plan_ScalarSource, "scalar_source">;
 def Plan_CategoryAttr : EnumAttr<Plan_Dialect, Hydra_Category, "category"> {
   let cppNamespace = "::hydra::plan";
   let constBuilderCall = "::hydra::plan::CategoryAttr::get($_builder.getContext(), $0)";
@@ -143,11 +145,11 @@ def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
 def ScalarOp : Plan_Op<"scalar", [HasParent<"PlanModuleOp">]> {
   let summary = "a rank-0 tensor that the executor writes before each step";
   let description = [{
-    `schedule` is `constant` (with `value`), `step` (counting from 1), `draw_low` or `draw_high` (the words of a key,
+    `source` is `constant` (with `value`), `step` (counting from 1), `draw_low` or `draw_high` (the words of a key,
     drawn for each step), or `micro_batch` (counting from 0 in each step, and written before each micro-batch).
   }];
-  let arguments = (ins StrAttr:$name, StrAttr:$schedule, F64Attr:$value, Plan_Buffer:$buffer);
-  let assemblyFormat = "$name `=` $buffer custom<Word>($schedule) $value attr-dict `:` type($buffer)";
+  let arguments = (ins StrAttr:$name, Plan_ScalarSourceAttr:$source, F64Attr:$value, Plan_Buffer:$buffer);
+  let assemblyFormat = "$name `=` $buffer $source $value attr-dict `:` type($buffer)";
 }
 
 def MeshAxisOp : Plan_Op<"mesh_axis", [HasParent<"PlanModuleOp">]> {
@@ -214,10 +216,10 @@ def InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
     `plan.input "tokens" = %t tokens 10000`: kinds `tokens`, `labels` (ids below the limit; labels
     may also be -100) and `values`. `batch`: the dimension along which each rank has its part.
   }];
-  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, StrAttr:$kind, I64Attr:$limit,
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, Plan_InputKindAttr:$kind, I64Attr:$limit,
                        OptionalAttr<I64Attr>:$batch);
   let assemblyFormat = [{
-    $name `=` $buffer custom<Word>($kind) $limit (`batch` $batch^)? attr-dict `:` type($buffer)
+    $name `=` $buffer $kind $limit (`batch` $batch^)? attr-dict `:` type($buffer)
   }];
 }
 

@@ -156,7 +156,7 @@ private:
       auto init = dyn_cast<InitAttr>(a.getValue());
       bool found = false;
       forEachSymbol(a.getValue(), [&](StringRef name) { found |= name == kIndexSymbol; });
-      if (found && !(init && init.getKind() == "shuffle"))
+      if (found && !(init && init.getKind() == InitKind::shuffle))
         return op.emitOpError() << "uses '" << kIndexSymbol << "' outside of shuffle(…)";
     }
     return success();

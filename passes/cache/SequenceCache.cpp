@@ -77,9 +77,9 @@ FailureOr<SequenceCache::Kept *> SequenceCache::state(StringRef what, RankedTens
     OpBuilder before(*model.getBody().getOps<EntryOp>().begin());
     state = StateOp::create(
         before, where, before.getStringAttr(name), before.getI64ArrayAttr(type.getShape()),
-        TypeAttr::get(type.getElementType()), InitAttr::get(entry.getContext(), "zeros", {}),
-        StringAttr(), Attribute(), StringAttr(),
-        VariableRoleAttr::get(entry.getContext(), VariableRole::cache));
+        TypeAttr::get(type.getElementType()),
+        InitAttr::get(entry.getContext(), InitKind::zeros, {}), StringAttr(), Attribute(),
+        StringAttr(), VariableRoleAttr::get(entry.getContext(), VariableRole::cache));
   } else if (state.getRole() != VariableRole::cache) {
     return emitError(where) << "would keep what it needs in @" << name << ", which the model has";
   } else if (state.getBoundType() != type) {

@@ -19,7 +19,7 @@ FailureOr<StateOp> lossScaling(ModelOp model, StringRef name, Location loc, Type
            << "@" << name << " has the name of the state that scales the loss";
   }
   OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
-  auto init = InitAttr::get(b.getContext(), "constant", {b.getF64FloatAttr(initial)});
+  auto init = InitAttr::get(b.getContext(), InitKind::constant, {b.getF64FloatAttr(initial)});
   return StateOp::create(b, loc, b.getStringAttr(name), b.getI64ArrayAttr(tensor.getShape()),
                          TypeAttr::get(tensor.getElementType()), init, StringAttr(), Attribute(),
                          StringAttr(),

@@ -130,7 +130,7 @@ private:
                            TypeAttr::get(type.getElementType()), init, StringAttr(), Attribute(),
                            owner, VariableRoleAttr::get(&getContext(), role));
   }
-  InitAttr zeros() { return InitAttr::get(&getContext(), "zeros", {}); }
+  InitAttr zeros() { return InitAttr::get(&getContext(), InitKind::zeros, {}); }
   FailureOr<StateOp> sumOverStep(Twine name, Location loc) {
     return state(name, RankedTensorType::get({}, Float32Type::get(&getContext())), loc, zeros(),
                  VariableRole::step_sum);
@@ -374,10 +374,10 @@ private:
 
   /// Only updates that are applied count.
   LogicalResult countUpdate(OpBuilder &b, Location loc, Value count, Value ok, Outputs &outputs) {
-    FailureOr<StateOp> counter = state(
-        kUpdateCount, build::typeOf(count), loc,
-        InitAttr::get(&getContext(), "constant", {Builder(&getContext()).getI64IntegerAttr(1)}),
-        VariableRole::update_count);
+    FailureOr<StateOp> counter = state(kUpdateCount, build::typeOf(count), loc,
+                                       InitAttr::get(&getContext(), InitKind::constant,
+                                                     {Builder(&getContext()).getI64IntegerAttr(1)}),
+                                       VariableRole::update_count);
     if (failed(counter))
       return failure();
     Value next = AddOp::create(b, loc, count, build::constant(b, loc, count.getType(), 1.0));

@@ -222,12 +222,12 @@ private:
                              param.getGroupAttr(), Attribute(), StringAttr(), UnitAttr(),
                              UnitAttr(), param.getElementAttr(), FlatUnitAttr(), adapter);
     };
-    FailureOr<ParamOp> a =
-        add(".lora_a", "lora_A", {rank, columns}, InitAttr::get(context, "uniform", {limit}));
+    FailureOr<ParamOp> a = add(".lora_a", "lora_A", {rank, columns},
+                               InitAttr::get(context, InitKind::uniform, {limit}));
     if (failed(a))
       return failure();
     FailureOr<ParamOp> up =
-        add(".lora_b", "lora_B", {rows, rank}, InitAttr::get(context, "zeros", {}));
+        add(".lora_b", "lora_B", {rows, rank}, InitAttr::get(context, InitKind::zeros, {}));
     if (failed(up))
       return failure();
     adapters[param.getSymNameAttr()] = {*a, *up};

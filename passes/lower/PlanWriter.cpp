@@ -64,9 +64,10 @@ plan::ProgramOp PlanWriter::program(EntryOp entry) {
   return program;
 }
 
-/// What runs count or draw has the name of its schedule; all else stays.
-static StringRef scheduleOf(StringRef name, Type element) {
-  return isCountedNumber(name, element) ? name : "constant";
+/// What runs count or draw has the name of its source; all else stays.
+static plan::ScalarSource sourceOf(StringRef name, Type element) {
+  return isCountedNumber(name, element) ? *plan::symbolizeScalarSource(name)
+                                        : plan::ScalarSource::constant;
 }
 
 FailureOr<Value> PlanWriter::scalar(EntryOp entry, unsigned argument) {
@@ -86,9 +87,10 @@ FailureOr<Value> PlanWriter::scalar(EntryOp entry, unsigned argument) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(firstProgram);
     Value buffer = addBuffer(build::typeOf(number), plan::Category::other, number.getLoc());
-    scalar = plan::ScalarOp::create(b, number.getLoc(), name,
-                                    b.getStringAttr(scheduleOf(name.getValue(), element)),
-                                    b.getF64FloatAttr(value), buffer);
+    scalar = plan::ScalarOp::create(
+        b, number.getLoc(), name,
+        plan::ScalarSourceAttr::get(b.getContext(), sourceOf(name.getValue(), element)),
+        b.getF64FloatAttr(value), buffer);
   }
   return scalar.getBuffer();
 }

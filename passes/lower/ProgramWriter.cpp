@@ -42,10 +42,10 @@ LogicalResult ProgramWriter::addInputs() {
     Value buffer = newBuffer(type, plan::Category::other, argument.getLoc());
     int64_t bound = entry.getIds() ? (*entry.getIds())[argument.getArgNumber()] : 0;
     plan::InputOp::create(b, entry.getLoc(), b.getStringAttr(name), buffer,
-                          b.getStringAttr(bound > 0   ? "tokens"
-                                          : bound < 0 ? "labels"
-                                                      : "values"),
-                          b.getI64IntegerAttr(std::abs(bound)),
+                          bound > 0   ? plan::InputKind::tokens
+                          : bound < 0 ? plan::InputKind::labels
+                                      : plan::InputKind::values,
+                          std::abs(bound),
                           batchOf(argument.getArgNumber(), &RowsAttr::getArguments));
     buffers[argument] = buffer;
   }

@@ -61,7 +61,7 @@ private:
       it->whole = StateOp::create(
           b, madeBy(kPass, variable->getLoc()), b.getStringAttr(nameFor(variable, element)),
           b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
-          InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(), owner,
+          InitAttr::get(&getContext(), InitKind::zeros, {}), StringAttr(), Attribute(), owner,
           VariableRoleAttr::get(&getContext(), roleOf(variable)));
       it->over = gather.getOverAttr();
       it->ranks = gather.getRanksAttr();

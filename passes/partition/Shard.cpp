@@ -172,12 +172,12 @@ private:
     }
     OpBuilder b(first);
     const int64_t rows = llvm::alignTo(llvm::divideCeil(end, kRow), ranks);
-    auto unit =
-        ParamOp::create(b, madeBy(kPass, first.getLoc()), b.getStringAttr(nameOf(first)),
-                        b.getI64ArrayAttr({rows, kRow}), TypeAttr::get(first.getDtype()),
-                        InitAttr::get(context, "zeros", {}), first.getGroupAttr(), Attribute(),
-                        StringAttr(), UnitAttr(), first.getFrozenAttr(), first.getElementAttr(),
-                        FlatUnitAttr::get(context, over, 1, members), AdapterAttr());
+    auto unit = ParamOp::create(b, madeBy(kPass, first.getLoc()), b.getStringAttr(nameOf(first)),
+                                b.getI64ArrayAttr({rows, kRow}), TypeAttr::get(first.getDtype()),
+                                InitAttr::get(context, InitKind::zeros, {}), first.getGroupAttr(),
+                                Attribute(), StringAttr(), UnitAttr(), first.getFrozenAttr(),
+                                first.getElementAttr(),
+                                FlatUnitAttr::get(context, over, 1, members), AdapterAttr());
     for (const Neighbours &neighbours : list)
       for (ParamOp param : neighbours)
         places[param].unit = unit;

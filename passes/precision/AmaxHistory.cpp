@@ -92,8 +92,8 @@ FailureOr<StateOp> AmaxHistory::state(EntryOp entry, StringRef name, ArrayRef<in
   OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
   return StateOp::create(b, ofHistory(entry, Phase::optimizer), b.getStringAttr(name),
                          b.getI64ArrayAttr(shape), TypeAttr::get(type.getElementType()),
-                         InitAttr::get(b.getContext(), "zeros", {}), StringAttr(), Attribute(),
-                         StringAttr(), VariableRoleAttr::get(b.getContext(), role));
+                         InitAttr::get(b.getContext(), InitKind::zeros, {}), StringAttr(),
+                         Attribute(), StringAttr(), VariableRoleAttr::get(b.getContext(), role));
 }
 
 AmaxHistory::Quantized AmaxHistory::quantize(OpBuilder &b, Location loc, Value value,

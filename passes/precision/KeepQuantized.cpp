@@ -254,10 +254,10 @@ private:
                    StringAttr owner) {
       OpBuilder b(behind);
       b.setInsertionPointAfter(behind);
-      return StateOp::create(b, madeBy(kPass, behind->getLoc()), b.getStringAttr(name),
-                             b.getI64ArrayAttr(shape), TypeAttr::get(element),
-                             InitAttr::get(b.getContext(), "zeros", {}), StringAttr(), Attribute(),
-                             owner, VariableRoleAttr::get(b.getContext(), VariableRole::derived));
+      return StateOp::create(
+          b, madeBy(kPass, behind->getLoc()), b.getStringAttr(name), b.getI64ArrayAttr(shape),
+          TypeAttr::get(element), InitAttr::get(b.getContext(), InitKind::zeros, {}), StringAttr(),
+          Attribute(), owner, VariableRoleAttr::get(b.getContext(), VariableRole::derived));
     };
     for (auto &[row, weight] : weights)
       for (ParamOp param : weight.parameters) {

@@ -1,8 +1,8 @@
 // All generated kernels of a plan for one processor, as one shared object.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
 #include "compiler/codegen/cpu/CpuTarget.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include "llvm/ADT/StringMap.h"
 

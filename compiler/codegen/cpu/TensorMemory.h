@@ -1,11 +1,13 @@
 // Loads and stores of the elements of a tensor for 16 neighbouring columns, however they lie.
 #pragma once
 
-#include "compiler/codegen/VectorMath.h"
-#include "compiler/codegen/cpu/Loops.h"
-#include "compiler/codegen/cpu/RowSchedule.h"
+#include "compiler/codegen/rows/Loops.h"
+#include "compiler/codegen/rows/RowSchedule.h"
+#include "compiler/codegen/rows/VectorMath.h"
 
 namespace hydra::cpu {
+
+using namespace rows;
 
 /// Sixteen neighbouring columns.
 struct Chunk {

@@ -7,9 +7,9 @@ using namespace llvm;
 
 namespace hydra::cuda {
 
-using cpu::emitIf;
-using cpu::Strided;
-using cpu::TensorAccess;
+using rows::emitIf;
+using rows::Strided;
+using rows::TensorAccess;
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -17,7 +17,7 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
                         ArrayRef<int64_t> strides, RowType type) {
   // A warp has 32 columns; the warps share the parts, and the first adds their sums.
   const int64_t warps = parts > 128 ? 32 : 8;
-  TensorAccess access = cpu::accessOf(shape, strides);
+  TensorAccess access = rows::accessOf(shape, strides);
   int64_t columns = 1;
   for (int64_t size : shape)
     columns *= size;
@@ -40,19 +40,19 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
   constexpr int64_t lanes = 4;
   Value *zero = ConstantFP::get(b.getFloatTy(), -0.0);
   Value *first = b.CreateZExt(warp, b.getInt64Ty());
-  cpu::Values sums(lanes, zero);
-  sums = cpu::emitLoop(b, first, b.getInt64(parts), warps * lanes, sums,
-                       [&](Value *number, ArrayRef<Value *> current) {
-                         cpu::Values next;
-                         for (int64_t i = 0; i < lanes; ++i) {
-                           Value *at = b.CreateAdd(number, b.getInt64(i * warps));
-                           Value *inside = b.CreateICmpULT(at, b.getInt64(parts));
-                           Value *value = part(b.CreateSelect(inside, at, number));
-                           next.push_back(
-                               b.CreateFAdd(current[i], b.CreateSelect(inside, value, zero)));
-                         }
-                         return next;
-                       });
+  rows::Values sums(lanes, zero);
+  sums = rows::emitLoop(b, first, b.getInt64(parts), warps * lanes, sums,
+                        [&](Value *number, ArrayRef<Value *> current) {
+                          rows::Values next;
+                          for (int64_t i = 0; i < lanes; ++i) {
+                            Value *at = b.CreateAdd(number, b.getInt64(i * warps));
+                            Value *inside = b.CreateICmpULT(at, b.getInt64(parts));
+                            Value *value = part(b.CreateSelect(inside, at, number));
+                            next.push_back(
+                                b.CreateFAdd(current[i], b.CreateSelect(inside, value, zero)));
+                          }
+                          return next;
+                        });
   Value *sum = b.CreateFAdd(b.CreateFAdd(sums[0], sums[1]), b.CreateFAdd(sums[2], sums[3]));
   auto *sharedType = ArrayType::get(b.getFloatTy(), warps * kWarp);
   auto *shared =

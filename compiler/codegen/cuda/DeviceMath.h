@@ -2,7 +2,7 @@
 // few units in the last place of f32, else the sequences of VectorMath.
 #pragma once
 
-#include "compiler/codegen/VectorMath.h"
+#include "compiler/codegen/rows/VectorMath.h"
 
 namespace hydra::cuda {
 

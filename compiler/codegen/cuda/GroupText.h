@@ -2,7 +2,7 @@
 // rows that every block of a matmul computes for itself.
 #pragma once
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/rows/RecordGroup.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 

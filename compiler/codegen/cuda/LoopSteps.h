@@ -1,7 +1,7 @@
 // The steps of a loop that becomes a kernel, and what they read and write.
 #pragma once
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/rows/RecordGroup.h"
 #include "dialects/plan/Plan.h"
 
 #include <optional>

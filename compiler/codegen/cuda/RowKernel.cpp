@@ -5,10 +5,10 @@ using namespace llvm;
 
 namespace hydra::cuda {
 
-using cpu::emitIf;
-using cpu::RowSchedule;
-using cpu::Strided;
-using cpu::TensorAccess;
+using rows::emitIf;
+using rows::RowSchedule;
+using rows::Strided;
+using rows::TensorAccess;
 using Kind = RowNode::Kind;
 
 namespace {
@@ -31,7 +31,7 @@ template <typename T> bool isWide(const T &tensor) {
 RowKernelEmitter::RowKernelEmitter(Function *function, const RowProgram &program,
                                    ArrayRef<Strides> layouts, ArrayRef<int64_t> alignments,
                                    int64_t grain, int64_t counted, const RowThreads &threads)
-    : function(function), s(cpu::scheduleRows(program, layouts, grain)),
+    : function(function), s(rows::scheduleRows(program, layouts, grain)),
       b(BasicBlock::Create(function->getContext(), "entry", function)), math(b), grain(grain),
       counted(counted), threads(threads) {
   size_t next = 0;
@@ -161,12 +161,12 @@ void RowKernelEmitter::emitFlat() {
   int64_t step = split ? 1 : width, saved = width;
   width = step;
   Value *from = b.CreateAdd(first, b.CreateMul(threadWide, b.getInt64(step)));
-  cpu::emitLoop(b, from, end, kFlatThreads * step, {}, [&](Value *element, ArrayRef<Value *>) {
+  rows::emitLoop(b, from, end, kFlatThreads * step, {}, [&](Value *element, ArrayRef<Value *>) {
     tiles.clear();
     Chunk chunk{element, nullptr, nullptr};
     storeTiles(chunk);
     addSums(sums, chunk);
-    return cpu::Values();
+    return rows::Values();
   });
   width = saved;
   team = kFlatThreads;
@@ -219,7 +219,7 @@ void RowKernelEmitter::emitRows() {
     keepColumns();
   if (inRegisters)
     prefetch(firstRow);
-  cpu::emitLoop(b, first, end, 1, {}, [&](Value *row, ArrayRef<Value *>) {
+  rows::emitLoop(b, first, end, 1, {}, [&](Value *row, ArrayRef<Value *>) {
     Value *number = b.CreateTrunc(row, b.getInt32Ty());
     isFirstRow = b.CreateICmpEQ(number, firstRow);
     if (inRegisters) {
@@ -231,7 +231,7 @@ void RowKernelEmitter::emitRows() {
     emitRow(number, sums);
     if (hasReductions && team > kWarp)
       barrier(); // before anyone writes the shared memory of the next row
-    return cpu::Values();
+    return rows::Values();
   });
   for (auto [i, result] : enumerate(s.program.results)) {
     if (!s.program.isSummed(result))
@@ -355,12 +355,12 @@ void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> b
   }
   Value *from = b.CreateZExt(inTeam, b.getInt64Ty());
   int64_t step = team * kUnroll, whole = chunks / step * step;
-  cpu::emitLoop(b, from, b.getInt64(whole), step, {}, [&](Value *index, ArrayRef<Value *>) {
+  rows::emitLoop(b, from, b.getInt64(whole), step, {}, [&](Value *index, ArrayRef<Value *>) {
     tiles.clear();
     for (int64_t k = 0; k < kUnroll; ++k)
       body(chunkOf(row, b.CreateAdd(b.CreateTrunc(index, b.getInt32Ty()), b.getInt32(k * team)), k,
                    /*guarded=*/false));
-    return cpu::Values();
+    return rows::Values();
   });
   tiles.clear();
   for (int64_t first = whole; first < chunks; first += team)

@@ -19,7 +19,7 @@
 // Limits: memory bandwidth; 16-byte accesses wherever strides and addresses allow.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include "llvm/IR/Function.h"
 

@@ -3,10 +3,10 @@
 // numbers, the next row, rotations. RowKernelResults.cpp: stores, sums over rows, reductions.
 #pragma once
 
-#include "compiler/codegen/cpu/Loops.h"
-#include "compiler/codegen/cpu/RowSchedule.h"
 #include "compiler/codegen/cuda/DeviceMath.h"
 #include "compiler/codegen/cuda/RowKernel.h"
+#include "compiler/codegen/rows/Loops.h"
+#include "compiler/codegen/rows/RowSchedule.h"
 
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -33,7 +33,7 @@ inline llvm::Align vectorAlignment(int64_t bytes) {
 }
 
 /// Elements of a tensor that lie side by side, and can be loaded as vectors.
-bool isVector(const cpu::TensorAccess &access, int64_t width, unsigned bytes, int64_t alignment);
+bool isVector(const rows::TensorAccess &access, int64_t width, unsigned bytes, int64_t alignment);
 
 /// Neighbouring columns of a row (in the flat shape: elements) that one thread works on.
 struct Chunk {
@@ -48,9 +48,9 @@ class RowKernelEmitter {
   using Value = llvm::Value;
   using AllocaInst = llvm::AllocaInst;
   using Function = llvm::Function;
-  using RowSchedule = cpu::RowSchedule;
-  using Strided = cpu::Strided;
-  using TensorAccess = cpu::TensorAccess;
+  using RowSchedule = rows::RowSchedule;
+  using Strided = rows::Strided;
+  using TensorAccess = rows::TensorAccess;
   using Values = llvm::SmallVector<Value *>;
   template <typename T> using ArrayRef = llvm::ArrayRef<T>;
   template <typename T> using function_ref = llvm::function_ref<T>;

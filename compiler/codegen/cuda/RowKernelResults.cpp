@@ -10,10 +10,10 @@ using namespace llvm;
 
 namespace hydra::cuda {
 
-using cpu::emitIf;
-using cpu::RowSchedule;
-using cpu::Strided;
-using cpu::TensorAccess;
+using rows::emitIf;
+using rows::RowSchedule;
+using rows::Strided;
+using rows::TensorAccess;
 using Kind = RowNode::Kind;
 
 //===-- Results -----------------------------------------------------------------------------===//

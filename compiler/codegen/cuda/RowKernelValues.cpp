@@ -9,10 +9,10 @@ using namespace llvm;
 
 namespace hydra::cuda {
 
-using cpu::emitIf;
-using cpu::RowSchedule;
-using cpu::Strided;
-using cpu::TensorAccess;
+using rows::emitIf;
+using rows::RowSchedule;
+using rows::Strided;
+using rows::TensorAccess;
 using Kind = RowNode::Kind;
 
 bool isVector(const TensorAccess &access, int64_t width, unsigned bytes, int64_t alignment) {

@@ -44,11 +44,11 @@ RefTensor drawInput(EntryOp program, unsigned argument, uint64_t seed) {
 /// of norms would hide what is taken from the wrong place.
 void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
   const auto change = [&](StringRef name, InitAttr init, Type element, VariableRole role) {
-    const StringRef kind = init.getKind();
-    if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
-        role == VariableRole::gradient || role == VariableRole::gradient_part ||
-        role == VariableRole::step_sum || role == VariableRole::loss_scaling ||
-        role == VariableRole::amax_history)
+    const InitKind kind = init.getKind();
+    if ((kind != InitKind::zeros && kind != InitKind::ones && kind != InitKind::constant) ||
+        !isa<FloatType>(element) || role == VariableRole::gradient ||
+        role == VariableRole::gradient_part || role == VariableRole::step_sum ||
+        role == VariableRole::loss_scaling || role == VariableRole::amax_history)
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];

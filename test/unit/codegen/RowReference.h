@@ -1,7 +1,7 @@
 // Evaluates row programs node by node in float64: what generated code is held against.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include <vector>
 

@@ -1,6 +1,7 @@
 // The words of the plan dialect are those of plan files, in the same order.
 #include "compiler/Pipelines.h"
 #include "dialects/plan/Plan.h"
+#include "passes/CountedNumbers.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -39,10 +40,17 @@ TEST(PlanWords, AreThoseOfPlanFiles) {
              EnumNamesCategory());
   expectSame(plan::stringifySegment, plan::getMaxEnumValForSegment(), EnumValuesSegmentKind(),
              EnumNamesSegmentKind());
+  expectSame(plan::stringifyInputKind, plan::getMaxEnumValForInputKind(), EnumValuesInputKind(),
+             EnumNamesInputKind());
   expectSame(hydra::stringifyVariableRole, hydra::getMaxEnumValForVariableRole(),
              EnumValuesVariableRole(), EnumNamesVariableRole());
   expectSame(hydra::stringifyProgramRole, hydra::getMaxEnumValForProgramRole(),
              EnumValuesProgramRole(), EnumNamesProgramRole());
+}
+
+TEST(PlanWords, SayWhereCountedNumbersComeFrom) {
+  for (llvm::StringRef name : {kStepNumber, kDrawLow, kDrawHigh, kMicroBatch})
+    EXPECT_TRUE(plan::symbolizeScalarSource(name)) << name.str();
 }
 
 TEST(PlanWords, NameModesAsRunsKnowThem) {

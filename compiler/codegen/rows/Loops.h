@@ -3,15 +3,16 @@
 
 #include "llvm/IR/IRBuilder.h"
 
-namespace hydra::cpu {
+namespace hydra::rows {
 
 using Values = llvm::SmallVector<llvm::Value *, 8>;
 
-/// for (i = from; i < to; i += step), unsigned. The body maps the carried values to their next ones;
-/// returns the last ones. Insertion continues behind the loop.
-inline Values emitLoop(llvm::IRBuilderBase &b, llvm::Value *from, llvm::Value *to, int64_t step,
-                       llvm::ArrayRef<llvm::Value *> carried,
-                       llvm::function_ref<Values(llvm::Value *, llvm::ArrayRef<llvm::Value *>)> body) {
+/// for (i = from; i < to; i += step), unsigned. The body maps the carried values to their next
+/// ones; returns the last ones. Insertion continues behind the loop.
+inline Values
+emitLoop(llvm::IRBuilderBase &b, llvm::Value *from, llvm::Value *to, int64_t step,
+         llvm::ArrayRef<llvm::Value *> carried,
+         llvm::function_ref<Values(llvm::Value *, llvm::ArrayRef<llvm::Value *>)> body) {
   llvm::Function *function = b.GetInsertBlock()->getParent();
   llvm::BasicBlock *before = b.GetInsertBlock();
   auto block = [&](const char *name) {
@@ -42,7 +43,8 @@ inline Values emitLoop(llvm::IRBuilderBase &b, llvm::Value *from, llvm::Value *t
   return current;
 }
 
-inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition, llvm::function_ref<void()> body) {
+inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition,
+                   llvm::function_ref<void()> body) {
   llvm::Function *function = b.GetInsertBlock()->getParent();
   auto *inside = llvm::BasicBlock::Create(b.getContext(), "then", function);
   auto *after = llvm::BasicBlock::Create(b.getContext(), "after", function);
@@ -53,4 +55,4 @@ inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition, llvm::functio
   b.SetInsertPoint(after);
 }
 
-} // namespace hydra::cpu
+} // namespace hydra::rows

@@ -11,7 +11,7 @@
 // A fused multiply-add is written as one; nothing else is contracted.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include "llvm/IR/IRBuilder.h"
 

@@ -1,5 +1,5 @@
 // Records row-wise operations as a graph of numbers.
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include "dialects/hydra/NumberFormats.h"
 

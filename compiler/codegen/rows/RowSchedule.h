@@ -1,5 +1,5 @@
-// How a group runs on the CPU, before any instruction: its loops, what each sweep over a row
-// computes, and where the elements of every tensor lie as these loops see them.
+// How a group runs, before any instruction: its loops, what each sweep over a row computes, and
+// where the elements of every tensor lie as these loops see them. On a GPU threads share them out.
 //
 // A group runs in one of two shapes:
 //
@@ -12,9 +12,9 @@
 // kept in a buffer of one row on the stack.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
-namespace hydra::cpu {
+namespace hydra::rows {
 
 /// Floats in a vector, on every target: 512 bits, or twice 256. One number, so that reductions
 /// associate alike and give the same bits on every target.
@@ -68,8 +68,8 @@ struct RowSchedule {
   std::vector<TensorAccess> inputs, results;
   std::vector<unsigned> level; ///< by node: number of reductions that must come before
   std::vector<Sweep> sweeps;
-  std::vector<int> buffer;    ///< by node: its row buffer, or -1
-  std::vector<bool> streams;  ///< by result: too large for the caches, and vectors can be aligned
+  std::vector<int> buffer;   ///< by node: its row buffer, or -1
+  std::vector<bool> streams; ///< by result: too large for the caches, and vectors can be aligned
   int buffers = 0;
 
   /// Whether the last sweep has anything to do over columns.
@@ -81,4 +81,4 @@ struct RowSchedule {
 RowSchedule scheduleRows(RowProgram program, llvm::ArrayRef<llvm::SmallVector<int64_t>> layouts,
                          int64_t grain);
 
-} // namespace hydra::cpu
+} // namespace hydra::rows

@@ -1,5 +1,5 @@
 // Lets the operations of a group emit themselves into a RowRecorder.
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/rows/RecordGroup.h"
 
 using namespace mlir;
 

@@ -1,5 +1,5 @@
 // Polynomials are minimax for the relative error, fitted by the Remez algorithm at 40 digits.
-#include "compiler/codegen/VectorMath.h"
+#include "compiler/codegen/rows/VectorMath.h"
 
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IntrinsicsX86.h"

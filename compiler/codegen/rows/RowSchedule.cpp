@@ -1,9 +1,9 @@
 // Chooses the shape of the loops, cuts programs into sweeps, and merges dimensions.
-#include "compiler/codegen/cpu/RowSchedule.h"
+#include "compiler/codegen/rows/RowSchedule.h"
 
 using namespace llvm;
 
-namespace hydra::cpu {
+namespace hydra::rows {
 
 using Kind = RowNode::Kind;
 
@@ -341,4 +341,4 @@ RowSchedule scheduleRows(RowProgram program, ArrayRef<SmallVector<int64_t>> layo
   return Scheduler(std::move(program), layouts, grain).run();
 }
 
-} // namespace hydra::cpu
+} // namespace hydra::rows

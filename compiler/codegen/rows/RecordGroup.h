@@ -1,7 +1,7 @@
 // The program of a group of row-wise operations.
 #pragma once
 
-#include "compiler/codegen/RowProgram.h"
+#include "compiler/codegen/rows/RowProgram.h"
 #include "dialects/hydra/Hydra.h"
 
 namespace hydra {
