@@ -1,12 +1,12 @@
 // hydra-export: weights of a model as a directory that transformers loads.
 #include "compiler/driver/CommandLine.h"
 #include "compiler/driver/ModelText.h"
-#include "compiler/driver/NamedFiles.h"
 #include "frontend/ModelWriter.h"
 #include "frontend/Transfer.h"
 #include "frontend/families/Families.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParsedModel.h"
@@ -237,7 +237,7 @@ LogicalResult exportAdapter(const Options &options) {
 /// Adapters added to parameters, under the same names.
 void mergeAdapters(const Options &options) {
   const fs::path source = weightsAt(options.weights.getValue());
-  checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
+  support::checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
   frontend::mergeWeights(support::SafetensorsFile(source), options.dtype.dtype(),
                          options.output.getValue());
 }
