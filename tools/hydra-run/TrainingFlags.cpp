@@ -149,8 +149,8 @@ void hydra::addTraining(CLI::App &app, RunOptions &options) {
   group
       .option<double>(
           "--clip", "NORM", [&options](const double &v) { options.schedules["clip"].peak = v; },
-          "bound of the global norm of gradients")
-      ->check(positive);
+          "bound of the global norm of gradients; 0: none (default: what the plan says)")
+      ->check(nonNegative);
   group
       .option<double>(
           "--norm-spike", "NORM",
