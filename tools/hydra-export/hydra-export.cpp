@@ -106,6 +106,8 @@ fs::path weightsAt(const fs::path &path) {
     if (entry.path().filename().string().starts_with("step-") &&
         fs::exists(entry.path() / "model.safetensors"))
       newest = std::max(newest, entry.path());
+  if (const fs::path ofRun = path / "checkpoints"; newest.empty() && fs::is_directory(ofRun))
+    return weightsAt(ofRun);
   if (newest.empty())
     fail("{}: is no checkpoint, and holds none", support::shownPath(path));
   return newest / "model.safetensors";
