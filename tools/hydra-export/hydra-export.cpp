@@ -141,20 +141,32 @@ void checkTable(const std::vector<frontend::NamedParameter> &table,
          shown(shapes.begin()->first), support::shownPath(options.config.getValue()));
 }
 
-/// What the configuration asks for, under the names with or without prefix that the model has.
-FailureOr<std::vector<frontend::NamedParameter>>
-tableOf(frontend::Architecture architecture, const std::vector<frontend::NamedParameter> &table) {
+/// Throws Error where the model has another size than the configuration: numbers of heads and
+/// widths of windows are in no shape. A symbol that one of them does not have says nothing.
+void checkSizes(ModelOp model, ModelOp expected, const Options &options) {
+  for (const NamedAttribute symbol : expected.getBoundAttr().getAs<DictionaryAttr>("symbols")) {
+    const auto size = dyn_cast<IntegerAttr>(symbol.getValue());
+    const auto found = dyn_cast_or_null<IntegerAttr>(model.getSymbolValue(symbol.getName()));
+    if (size && found && size.getInt() != found.getInt())
+      fail("{}: {} is {}; expected {}, as {} says", support::shownPath(options.model.getValue()),
+           symbol.getName().str(), found.getInt(), size.getInt(),
+           support::shownPath(options.config.getValue()));
+  }
+}
+
+/// The model that the configuration asks for, under the names with or without prefix that the
+/// other one has.
+LogicalResult loadExpected(frontend::Architecture architecture,
+                           const std::vector<frontend::NamedParameter> &table,
+                           ParsedModel &expected) {
   const std::string name = architecture.names.embedding + ".weight";
   const bool has = std::ranges::any_of(table, [&](const auto &p) { return p.origin == name; });
   const bool hasBare = std::ranges::any_of(
       table, [&](const auto &p) { return p.origin == name.substr(architecture.prefix.size()); });
   if (!has && hasBare)
     architecture = frontend::withoutPrefix(architecture);
-  ParsedModel expected;
-  if (failed(expected.load(frontend::modelText(architecture, "expected"),
-                           "the model of the configuration", "expected")))
-    return failure();
-  return frontend::namesOf(expected.model());
+  return expected.load(frontend::modelText(architecture, "expected"),
+                       "the model of the configuration", "expected");
 }
 
 /// The configuration, with the format that the weights have.
@@ -258,10 +270,11 @@ LogicalResult exportModel(const Options &options) {
     return failure();
   const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
   if (architecture) {
-    const auto expected = tableOf(*architecture, table);
-    if (failed(expected))
+    ParsedModel expected;
+    if (failed(loadExpected(*architecture, table, expected)))
       return failure();
-    checkTable(table, *expected, options);
+    checkTable(table, frontend::namesOf(expected.model()), options);
+    checkSizes(model.model(), expected.model(), options);
   }
 
   const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
