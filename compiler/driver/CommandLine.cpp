@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace llvm;
@@ -48,17 +49,43 @@ StringRef takeQuoted(StringRef &text) {
   return quoted;
 }
 
-/// One line from what LLVM's parser prints, which is two lines, with a hint at flags that are
-/// hidden.
+/// The first flag that is not known and begins with the letter of one that takes a value
+/// (`--output` beside `-o`), or "". LLVM would take its letters for a group of flags, and complain
+/// of `-o`.
+StringRef unknownGroup(ArrayRef<const char *> arguments) {
+  const auto &known = cl::getRegisteredOptions();
+  bool isValue = false; // of the flag before
+  for (const StringRef argument : arguments) {
+    if (std::exchange(isValue, false) || !argument.starts_with("-"))
+      continue;
+    if (argument == "--")
+      break;
+    const StringRef name = argument.ltrim('-').split('=').first;
+    const auto flag = known.find(name), letter = known.find(name.take_front());
+    if (flag != known.end())
+      isValue =
+          !argument.contains('=') && flag->second->getValueExpectedFlag() == cl::ValueRequired;
+    else if (letter != known.end() && letter->second->getFormattingFlag() != cl::Prefix &&
+             letter->second->getValueExpectedFlag() == cl::ValueRequired)
+      return argument.split('=').first;
+  }
+  return "";
+}
+
+/// One line about a flag that is not known, with a hint at those that are not hidden.
+std::string unknown(StringRef flag) {
+  std::vector<std::string> known;
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    if (option->getOptionHiddenFlag() != cl::ReallyHidden)
+      known.push_back("--" + name.str());
+  return support::unknownFlag(flag.str(), known);
+}
+
+/// One line from what LLVM's parser prints, which is two lines.
 std::string shortened(StringRef text) {
   text.consume_front(state().program + ": ");
-  if (text.starts_with("Unknown command line argument")) {
-    std::vector<std::string> known;
-    for (auto &[name, option] : cl::getRegisteredOptions())
-      if (option->getOptionHiddenFlag() != cl::ReallyHidden)
-        known.push_back("--" + name.str());
-    return support::unknownFlag(takeQuoted(text).str(), known);
-  }
+  if (text.starts_with("Unknown command line argument"))
+    return unknown(takeQuoted(text));
   if (text.contains("positional argument"))
     return "more than one model is given; expected MODEL.mlir [flags]";
   return text.split('\n').first.str();
@@ -148,6 +175,11 @@ bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
                return is_contained(categories, c);
              }))
       option->setHiddenFlag(cl::ReallyHidden);
+  }
+  if (const StringRef flag = unknownGroup(ArrayRef(argv + 1, argc > 0 ? argc - 1 : 0));
+      !flag.empty()) {
+    printProblem(unknown(flag));
+    return false;
   }
   std::string text;
   raw_string_ostream out(text);

@@ -1,10 +1,10 @@
 // What watches every pass: location checks and dumps of each stage.
 #include "compiler/driver/PassInstruments.h"
 
-#include "compiler/driver/NamedFiles.h"
 #include "passes/Statistics.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -59,7 +59,7 @@ struct PassDump : PassInstrumentation {
     try {
       if (std::error_code error = llvm::sys::fs::create_directories(directory))
         support::fail("cannot make the folder {}: {}", directory, error.message());
-      checkOutputs({{"the model", source}}, {{"a dump of --dump-passes", name}});
+      support::checkOutputs({{"the model", source}}, {{"a dump of --dump-passes", name}});
       std::string text;
       llvm::raw_string_ostream out(text);
       root->print(out, OpPrintingFlags().enableDebugInfo(false));

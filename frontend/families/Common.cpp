@@ -35,9 +35,9 @@ Activation readActivation(Config &config, std::string_view field, std::string_vi
   const std::string name = config.text(field, std::string(otherwise));
   if (name == "silu" || name == "swish")
     return Activation::Silu;
-  if (name == "gelu")
+  if (name == "gelu" || name == "gelu_python")
     return Activation::Gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh")
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast")
     return Activation::GeluTanh;
   if (name == "relu")
     return Activation::Relu;

@@ -18,8 +18,9 @@ Activation readActivation(Config &config, std::string_view field, std::string_vi
 
 /// How the family calls its rotary positions, and what they are where it says nothing.
 struct RotaryFields {
-  std::string_view base = "rope_theta", part = "partial_rotary_factor";
+  std::string_view base = "rope_theta", part = "partial_rotary_factor"; ///< or names of its own
   double defaultBase = 1.0e4, defaultPart = 1.0;
+  bool partial = false; ///< whether it may turn a part of each head only
 };
 /// From `rope_parameters`, or `rope_scaling` and the fields above. `maxPositions`: of the
 /// configuration.
@@ -28,6 +29,9 @@ Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
 /// From one object that holds all of it.
 Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_t maxPositions,
                         double defaultPart);
+
+/// Throws Error where not all channels are turned: of families that have no form for it.
+void wantWholeHeads(const Config &config, const Rotary &rotary, int64_t headWidth);
 
 /// Sets which layers have the window, from `layer_types`; false where the configuration has none.
 bool readLayerTypes(Config &config, Architecture &a);

@@ -32,7 +32,8 @@ constexpr Family kFamilies[] = {
 constexpr std::string_view kHarmless[] = {
     // Files.
     "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path",
-    "auto_map", "dtype", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
+    "auto_map", "dtype", "is_llama_config", "torch_dtype", "torchscript", "transformers.js_config",
+    "transformers_version", "unsloth_fixed", "unsloth_version", "use_bfloat16",
     // Tokens.
     "bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id", "prefix",
     "sep_token_id", "tokenizer_class",
@@ -45,17 +46,19 @@ constexpr std::string_view kHarmless[] = {
     "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p",
     "use_cache",
     // Training.
-    "attention_dropout", "attn_pdrop", "classifier_dropout", "embd_pdrop", "embedding_dropout",
-    "gradient_checkpointing", "hidden_dropout", "resid_pdrop", "tf_legacy_loss",
+    "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
+    "embd_pdrop", "embedding_dropout", "gradient_checkpointing", "hidden_dropout",
+    "hidden_dropout_prob", "resid_pdrop", "tf_legacy_loss",
     // Other heads, and results of a call.
-    "finetuning_task", "id2label", "label2id", "output_attentions", "output_hidden_states",
-    "output_scores", "problem_type", "return_dict", "return_dict_in_generate",
+    "_num_labels", "finetuning_task", "id2label", "label2id", "output_attentions",
+    "output_hidden_states", "output_scores", "problem_type", "return_dict",
+    "return_dict_in_generate",
     // How others compute the same.
-    "chunk_size_feed_forward", "pretraining_tp", "reorder_and_upcast_attn"};
+    "chunk_size_feed_forward", "max_sequence_length", "pretraining_tp", "reorder_and_upcast_attn"};
 
 /// Flags that change everything.
 constexpr std::string_view kFalse[] = {"add_cross_attention", "is_encoder_decoder",
-                                       "tie_encoder_decoder"};
+                                       "rope_interleaved", "tie_encoder_decoder"};
 
 std::string known() {
   std::string list;

@@ -87,8 +87,8 @@ static Rotary readTwoRotaries(Config &config, Architecture &a, int64_t maxPositi
     slides->reject("rope_type", "default");
   first.base = base;
   rotary = readRotaryObject(*full, first, a.headWidth, maxPositions, 1.0);
-  if (rotary.width != other.width)
-    slides->reject("partial_rotary_factor", "that of full_attention");
+  wantWholeHeads(*slides, other, a.headWidth);
+  wantWholeHeads(*full, rotary, a.headWidth);
   rotary.localBase = other.base;
   return rotary;
 }

@@ -24,8 +24,9 @@ Architecture readGptNeoX(Config &config) {
                 : "LayerNorm, GELU, biases, rotary positions on a part of each head";
   a.projections = Projections::PerHead;
   a.projectionBias = a.outBias = config.flag("attention_bias", true);
-  a.rotary = readRotary(config, a.headWidth, config.integer("max_position_embeddings", 1, 2048),
-                        {.base = "rotary_emb_base", .part = "rotary_pct", .defaultPart = 0.25});
+  a.rotary = readRotary(
+      config, a.headWidth, config.integer("max_position_embeddings", 1, 2048),
+      {.base = "rotary_emb_base", .part = "rotary_pct", .defaultPart = 0.25, .partial = true});
   config.flag("is_decoder", true); // the same either way
 
   const std::string layer = "gpt_neox.layers.{layer}.";

@@ -14,9 +14,13 @@ Architecture readPhi3(Config &config) {
   a.eps = config.positive("rms_norm_eps", 1.0e-5);
   a.activation = readActivation(config, "hidden_act", "silu");
   const int64_t most = config.integer("max_position_embeddings", 1, 4096);
-  a.rotary = readRotary(config, a.headWidth, most);
+  a.rotary = readRotary(config, a.headWidth, most, {.partial = true});
   a.window = config.integer("sliding_window", 1, 0);
-  config.wantFlag("attention_bias", false);
+  for (const std::string_view bias : {"attention_bias", "mlp_bias", "lm_head_bias"})
+    config.wantFlag(bias, false);
+  for (const std::string_view field : {"full_attn_mod", "interpolate_factor"}) // of Phi-4-mini
+    if (config.integer(field, 1, 1) != 1)
+      config.reject(field, "1");
   a.projections = Projections::Stacked;
   a.fusedGate = true;
   a.names = llamaNames();

@@ -92,7 +92,24 @@ Rotary::Scaling readScaling(Config &scaling) {
                  "default, linear, dynamic, llama3, yarn or longrope");
 }
 
+/// A number that a family calls by a name of its own. Some versions write the common name beside
+/// it; both then say the same.
+double ownOrCommon(Config &config, std::string_view own, std::string_view common,
+                   double otherwise) {
+  const std::optional<double> value = config.findPositive(own), other = config.findPositive(common);
+  if (value && other && *value != *other)
+    config.reject(common, fmt::format("{}, as {} says", *value, own));
+  return value ? *value : other.value_or(otherwise);
+}
+
 } // namespace
+
+void wantWholeHeads(const Config &config, const Rotary &rotary, int64_t headWidth) {
+  if (rotary.width != headWidth)
+    support::fail("{}: by partial_rotary_factor rotary positions turn {} of the {} channels of a "
+                  "head; expected all of them",
+                  config.where(), rotary.width, headWidth);
+}
 
 Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_t maxPositions,
                         double defaultPart) {
@@ -140,16 +157,20 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
 Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
                   const RotaryFields &fields) {
   Rotary rotary;
-  rotary.base = config.positive(fields.base, fields.defaultBase);
+  rotary.base = ownOrCommon(config, fields.base, "rope_theta", fields.defaultBase);
   rotary.original = config.integer("original_max_position_embeddings", 2, 0);
-  const double part = config.positive(fields.part, fields.defaultPart);
+  const double part = ownOrCommon(config, fields.part, "partial_rotary_factor", fields.defaultPart);
   std::optional<Config> now = config.findObject("rope_parameters"),
                         before = config.findObject("rope_scaling");
   if (now && before)
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
   if (now || before)
-    return readRotaryObject(std::move(now ? *now : *before), rotary, headWidth, maxPositions, part);
-  rotary.width = rotaryWidth(config, headWidth, part);
+    rotary =
+        readRotaryObject(std::move(now ? *now : *before), rotary, headWidth, maxPositions, part);
+  else
+    rotary.width = rotaryWidth(config, headWidth, part);
+  if (!fields.partial)
+    wantWholeHeads(config, rotary, headWidth);
   return rotary;
 }
 

@@ -196,7 +196,8 @@ public:
 private:
   void encodeLine(std::string_view line) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object())
+    // The JSON library takes a NUL for the end of the text and would ignore what follows.
+    if (!object.is_object() || line.find('\0') != line.npos)
       fail("is no JSON object");
     if (format.response.empty())
       return part(textOf(object, format.field), false, true);

@@ -106,7 +106,8 @@ std::string hydra::data::manifestText(const Manifest &manifest) {
 
 Manifest hydra::data::parseManifest(std::string_view text, const std::string &name) {
   const json content = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (content.is_discarded())
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (content.is_discarded() || text.find('\0') != text.npos)
     fail("{}: is no JSON", name);
   const Object all(content, name);
   if (all.text("format") != kFormat)

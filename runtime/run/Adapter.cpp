@@ -43,9 +43,10 @@ public:
     if (file.size() > most)
       fail("{}: {} bytes; expected at most {}", place, file.size(), most);
     const std::vector<std::byte> bytes = file.readAll();
-    const auto *text = reinterpret_cast<const char *>(bytes.data());
-    content = json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
-    if (!content.is_object())
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    content = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    // The JSON library takes a NUL for the end of the text and would ignore what follows.
+    if (!content.is_object() || text.find('\0') != text.npos)
       fail("{}: expected an object in JSON", place);
   }
 

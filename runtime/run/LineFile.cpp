@@ -10,8 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <utility>
 
 using namespace hydra::runtime;
@@ -26,6 +29,24 @@ void warn(const std::string &problem) {
                hydra::support::oneLine(problem).c_str());
 }
 
+/// The bytes of the whole lines that a file of `size` bytes begins with. A machine that failed may
+/// have left a part of one behind them.
+off_t wholeLines(const std::filesystem::path &path, off_t size) {
+  constexpr off_t kPiece = 1 << 16;
+  std::ifstream in(path, std::ios::binary);
+  std::string piece;
+  for (off_t end = size; end > 0; end -= static_cast<off_t>(piece.size())) {
+    piece.resize(static_cast<size_t>(std::min(kPiece, end)));
+    const off_t begin = end - static_cast<off_t>(piece.size());
+    in.seekg(begin);
+    if (!in.read(piece.data(), static_cast<std::streamsize>(piece.size())))
+      return size; // what cannot be read stays as it is
+    if (const size_t last = piece.rfind('\n'); last != piece.npos)
+      return begin + static_cast<off_t>(last) + 1;
+  }
+  return 0;
+}
+
 } // namespace
 
 LineFile::LineFile(std::filesystem::path file, std::string kind, bool append)
@@ -37,7 +58,12 @@ LineFile::LineFile(std::filesystem::path file, std::string kind, bool append)
   if (descriptor < 0)
     fail("cannot write {} {}: {}", what, shownPath(path), errnoText(errno));
   struct stat status = {};
-  empty = ::fstat(descriptor, &status) != 0 || status.st_size == 0;
+  ::fstat(descriptor, &status);
+  if (append && S_ISREG(status.st_mode))
+    if (const off_t whole = wholeLines(path, status.st_size);
+        whole != status.st_size && ::ftruncate(descriptor, whole) == 0)
+      status.st_size = whole;
+  empty = status.st_size == 0;
 }
 
 LineFile::LineFile(LineFile &&other) noexcept

@@ -11,8 +11,8 @@ namespace hydra::runtime {
 class LineFile {
 public:
   LineFile() = default;
-  /// Opens the file, to append to it or anew. `what` it is, for messages: `the log`. Throws Error
-  /// when it cannot.
+  /// Opens the file, to append to its whole lines or anew. `what` it is, for messages: `the log`.
+  /// Throws Error when it cannot.
   LineFile(std::filesystem::path path, std::string what, bool append);
   ~LineFile();
   LineFile(LineFile &&other) noexcept;

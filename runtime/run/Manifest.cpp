@@ -139,7 +139,7 @@ std::string hashOf(const json &manifest) {
 class ManifestReader {
 public:
   explicit ManifestReader(fs::path from) : path(std::move(from)) {
-    const hydra::support::InputFile file(path);
+    const hydra::support::InputFile file = opened(path);
     constexpr uint64_t most = 100'000'000;
     if (file.size() > most)
       damaged("{} bytes; expected at most {}", file.size(), most);
@@ -246,6 +246,13 @@ public:
   }
 
 private:
+  static hydra::support::InputFile opened(const fs::path &path) {
+    try {
+      return hydra::support::InputFile(path);
+    } catch (const hydra::support::Error &error) {
+      fail("{}{}", error.what(), olderCheckpointText(path.parent_path()));
+    }
+  }
   const json &member(const char *name) const {
     const auto found = content.find(name);
     if (found == content.end())

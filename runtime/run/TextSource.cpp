@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
@@ -199,9 +200,19 @@ std::vector<MixedSource> hydra::runtime::readMixture(const std::filesystem::path
   if (file.size() > most)
     fail("{}: has {} bytes; no mixture is as large", file.name(), file.size());
   const std::vector<std::byte> bytes = file.readAll();
-  const auto *const begin = reinterpret_cast<const char *>(bytes.data());
-  const auto all = nlohmann::ordered_json::parse(begin, begin + bytes.size(), nullptr, false);
-  if (!all.is_object() || all.empty())
+  const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  std::set<std::string> names; // the JSON library would take the last of two sources of one name
+  const auto watch = [&](int depth, nlohmann::ordered_json::parse_event_t event,
+                         nlohmann::ordered_json &name) {
+    if (event == nlohmann::ordered_json::parse_event_t::key && depth == 1 &&
+        !names.insert(name.get<std::string>()).second)
+      fail("{}: two sources have the name '{}'", file.name(),
+           support::shown(name.get_ref<const std::string &>()));
+    return true;
+  };
+  const auto all = nlohmann::ordered_json::parse(text, watch, false);
+  // It takes a NUL for the end of the text and would ignore what follows.
+  if (!all.is_object() || all.empty() || text.find('\0') != text.npos)
     fail("{}: is no JSON object of sources", file.name());
   std::vector<MixedSource> sources;
   for (const auto &[name, value] : all.items()) {

@@ -98,6 +98,9 @@ void Fields::finish() const {
 nlohmann::json hydra::text::parseJson(std::string_view text, const std::string &name) {
   if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos)
     support::fail("{}: byte {} is no UTF-8", name, bad);
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    support::fail("{}: is no JSON: a mistake at byte {}", name, nul + 1);
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error &error) {

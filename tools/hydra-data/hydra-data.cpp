@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <thread>
 
 using namespace hydra;
@@ -285,12 +286,12 @@ void addBuild(CLI::App &app, Options &options) {
                          ->type_name("TOKEN");
   app.add_option("--end-id", options.endId, "the same by its id")
       ->type_name("ID")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, int64_t{std::numeric_limits<int32_t>::max()}))
       ->excludes(end);
   app.add_option("--shard-tokens", options.shardTokens,
                  "a shard ends behind the document with which it has so many")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--threads", options.threads,
                  "that encode (default: as many as processors); what they write is the same")

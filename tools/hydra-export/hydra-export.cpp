@@ -1,12 +1,12 @@
 // hydra-export: weights of a model as a directory that transformers loads.
 #include "compiler/driver/CommandLine.h"
 #include "compiler/driver/ModelText.h"
-#include "compiler/driver/NamedFiles.h"
 #include "frontend/ModelWriter.h"
 #include "frontend/Transfer.h"
 #include "frontend/families/Families.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParsedModel.h"
@@ -36,7 +36,8 @@ constexpr llvm::StringLiteral kOverview =
     "-o trained\n"
     "  hydra-export run --adapter --model=llama.mlir --preset=Llama-3.2-1B -o adapter\n"
     "  hydra-export run --merge -o merged.safetensors\n\n"
-    "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a folder of "
+    "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a run or a folder "
+    "of "
     "checkpoints, and then\n"
     "stands for the newest. The model says by `from` what files of others call its parameters. The "
     "configuration\n"
@@ -106,6 +107,8 @@ fs::path weightsAt(const fs::path &path) {
     if (entry.path().filename().string().starts_with("step-") &&
         fs::exists(entry.path() / "model.safetensors"))
       newest = std::max(newest, entry.path());
+  if (const fs::path ofRun = path / "checkpoints"; newest.empty() && fs::is_directory(ofRun))
+    return weightsAt(ofRun);
   if (newest.empty())
     fail("{}: is no checkpoint, and holds none", support::shownPath(path));
   return newest / "model.safetensors";
@@ -138,20 +141,32 @@ void checkTable(const std::vector<frontend::NamedParameter> &table,
          shown(shapes.begin()->first), support::shownPath(options.config.getValue()));
 }
 
-/// What the configuration asks for, under the names with or without prefix that the model has.
-FailureOr<std::vector<frontend::NamedParameter>>
-tableOf(frontend::Architecture architecture, const std::vector<frontend::NamedParameter> &table) {
+/// Throws Error where the model has another size than the configuration: numbers of heads and
+/// widths of windows are in no shape. A symbol that one of them does not have says nothing.
+void checkSizes(ModelOp model, ModelOp expected, const Options &options) {
+  for (const NamedAttribute symbol : expected.getBoundAttr().getAs<DictionaryAttr>("symbols")) {
+    const auto size = dyn_cast<IntegerAttr>(symbol.getValue());
+    const auto found = dyn_cast_or_null<IntegerAttr>(model.getSymbolValue(symbol.getName()));
+    if (size && found && size.getInt() != found.getInt())
+      fail("{}: {} is {}; expected {}, as {} says", support::shownPath(options.model.getValue()),
+           symbol.getName().str(), found.getInt(), size.getInt(),
+           support::shownPath(options.config.getValue()));
+  }
+}
+
+/// The model that the configuration asks for, under the names with or without prefix that the
+/// other one has.
+LogicalResult loadExpected(frontend::Architecture architecture,
+                           const std::vector<frontend::NamedParameter> &table,
+                           ParsedModel &expected) {
   const std::string name = architecture.names.embedding + ".weight";
   const bool has = std::ranges::any_of(table, [&](const auto &p) { return p.origin == name; });
   const bool hasBare = std::ranges::any_of(
       table, [&](const auto &p) { return p.origin == name.substr(architecture.prefix.size()); });
   if (!has && hasBare)
     architecture = frontend::withoutPrefix(architecture);
-  ParsedModel expected;
-  if (failed(expected.load(frontend::modelText(architecture, "expected"),
-                           "the model of the configuration", "expected")))
-    return failure();
-  return frontend::namesOf(expected.model());
+  return expected.load(frontend::modelText(architecture, "expected"),
+                       "the model of the configuration", "expected");
 }
 
 /// The configuration, with the format that the weights have.
@@ -237,7 +252,7 @@ LogicalResult exportAdapter(const Options &options) {
 /// Adapters added to parameters, under the same names.
 void mergeAdapters(const Options &options) {
   const fs::path source = weightsAt(options.weights.getValue());
-  checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
+  support::checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
   frontend::mergeWeights(support::SafetensorsFile(source), options.dtype.dtype(),
                          options.output.getValue());
 }
@@ -255,10 +270,11 @@ LogicalResult exportModel(const Options &options) {
     return failure();
   const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
   if (architecture) {
-    const auto expected = tableOf(*architecture, table);
-    if (failed(expected))
+    ParsedModel expected;
+    if (failed(loadExpected(*architecture, table, expected)))
       return failure();
-    checkTable(table, *expected, options);
+    checkTable(table, frontend::namesOf(expected.model()), options);
+    checkSizes(model.model(), expected.model(), options);
   }
 
   const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));

@@ -1,7 +1,6 @@
 // hydra-import: a model and its weights from a directory of Hugging Face.
 #include "compiler/driver/CommandLine.h"
 #include "compiler/driver/ModelText.h"
-#include "compiler/driver/NamedFiles.h"
 #include "frontend/ModelWriter.h"
 #include "frontend/Text.h"
 #include "frontend/Transfer.h"
@@ -9,6 +8,7 @@
 #include "frontend/own/OwnModels.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParsedModel.h"
@@ -70,9 +70,9 @@ std::string presetOf(const std::string &directory) {
 }
 
 /// What is read, for checkOutputs.
-std::vector<NamedFile> inputsOf(const fs::path &what, const char *name,
-                                const frontend::WeightFiles *weights) {
-  std::vector<NamedFile> inputs = {{name, what}};
+std::vector<support::NamedFile> inputsOf(const fs::path &what, const char *name,
+                                         const frontend::WeightFiles *weights) {
+  std::vector<support::NamedFile> inputs = {{name, what}};
   if (weights)
     for (const fs::path &path : weights->paths())
       inputs.push_back({"a file of weights", path});
@@ -103,8 +103,8 @@ LogicalResult importArchitecture(const Options &options) {
     if (frontend::lacksPrefix(architecture, *weights))
       architecture = frontend::withoutPrefix(architecture);
   }
-  checkOutputs(inputsOf(config, "the configuration", weights ? &*weights : nullptr),
-               {{"-o", options.output}, {"--weights", options.weights}});
+  support::checkOutputs(inputsOf(config, "the configuration", weights ? &*weights : nullptr),
+                        {{"-o", options.output}, {"--weights", options.weights}});
   const std::string preset = presetOf(options.directory),
                     text = frontend::modelText(architecture, preset);
 
@@ -129,8 +129,8 @@ LogicalResult importOwn(const Options &options, const frontend::OwnModel &own) {
   std::optional<frontend::WeightFiles> weights;
   if (!options.weights.empty())
     weights.emplace(source);
-  checkOutputs(inputsOf(source, "the checkpoint", weights ? &*weights : nullptr),
-               {{"-o", options.output}, {"--weights", options.weights}});
+  support::checkOutputs(inputsOf(source, "the checkpoint", weights ? &*weights : nullptr),
+                        {{"-o", options.output}, {"--weights", options.weights}});
   const std::string preset = presetOf(options.directory), text = ownModelText(own, preset);
   ParsedModel model;
   if (failed(model.load(text, options.output, preset)))
@@ -156,8 +156,8 @@ LogicalResult importIntoModel(const Options &options) {
     support::fail("cannot open the model {}: {}", support::shownPath(options.model.getValue()),
                   problem);
   const frontend::WeightFiles weights(options.directory.getValue());
-  checkOutputs(inputsOf(options.model.getValue(), "the model", &weights),
-               {{"--weights", options.weights}});
+  support::checkOutputs(inputsOf(options.model.getValue(), "the model", &weights),
+                        {{"--weights", options.weights}});
   ParsedModel model;
   if (failed(model.load(text->getBuffer().str(), options.model, options.preset,
                         {options.set.begin(), options.set.end()})))

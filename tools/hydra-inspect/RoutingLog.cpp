@@ -4,6 +4,7 @@
 #include "runtime/report/Table.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "tools/hydra-inspect/LogLines.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -207,7 +208,7 @@ RoutingLog readRoutingLog(const std::filesystem::path &path, size_t last) {
   std::map<int64_t, RoutedStep> steps;
   std::string text;
   size_t number = 0;
-  while (std::getline(lines, text)) {
+  while (std::getline(lines, text) && !isCutOff(lines, text)) {
     ++number;
     try {
       const Json line = Json::parse(text);

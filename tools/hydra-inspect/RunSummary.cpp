@@ -6,6 +6,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "tools/hydra-inspect/LogLines.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -85,7 +86,7 @@ RunStep stepOf(const Json &line) {
 void readEvents(const fs::path &path, RunSummary &run) {
   std::istringstream lines(readText(path));
   std::set<int64_t> skipped, checkpoints;
-  for (std::string text; std::getline(lines, text);) {
+  for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);) {
     const Json line = Json::parse(text);
     const auto event = line.at("event").get<std::string>();
     const auto step = line.at("step").get<int64_t>();

@@ -5,6 +5,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "tools/hydra-inspect/LogLines.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -29,7 +30,7 @@ void forEachLine(const fs::path &path, const std::function<void(const Json &)> &
   const std::vector<std::byte> bytes = file.readAll();
   std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   try {
-    for (std::string text; std::getline(lines, text);)
+    for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);)
       take(Json::parse(text));
   } catch (const Json::exception &error) {
     support::fail("{}: is not what hydra-run --log writes: {}", support::shownPath(path),

@@ -1,9 +1,9 @@
 // hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
 #include "compiler/driver/Driver.h"
-#include "compiler/driver/NamedFiles.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "tools/hydra-interpret/Values.h"
 
 using namespace mlir;
@@ -82,8 +82,8 @@ public:
   LogicalResult run() {
     options.model.checkQuantization();
     options.model.checkExchange();
-    checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
-                 {{"--outputs", options.outputs}});
+    support::checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
+                          {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
         failed(compile()) || failed(giveValues()))
       return failure();

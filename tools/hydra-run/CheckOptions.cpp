@@ -1,12 +1,43 @@
 // What is wrong with flags for a plan.
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "tools/hydra-run/Options.h"
 
 using namespace hydra;
 using support::fail;
 
+/// The path in `NAME=PATH` or `NAME=PATH,weight=W`.
+static std::string pathOf(const std::string &source) {
+  const std::string behind = source.substr(source.find('=') + 1); // all of it where there is no =
+  return behind.substr(0, behind.find(','));
+}
+
+/// Throws Error where a file would be written over one that is read, or over another: data that a
+/// log takes the place of are lost.
+static void checkFiles(const RunOptions &options) {
+  std::vector<support::NamedFile> inputs = {{"the plan", options.plan},
+                                            {"--inputs", options.inputs.value_or("")},
+                                            {"--weights", options.weights.value_or("")},
+                                            {"--adapter", options.adapter.value_or("")},
+                                            {"--tokenizer", options.tokenizer}};
+  for (const std::string &path : options.data)
+    inputs.push_back({"--data", path});
+  for (const std::string &source : options.mix)
+    inputs.push_back({"--mix", pathOf(source)});
+  for (const std::string &text : options.evalData)
+    inputs.push_back({"--eval-data", pathOf(text)});
+  support::checkOutputs(inputs,
+                        {{"--outputs", options.outputs.value_or("")},
+                         {"--export", options.exportTo.value_or("")},
+                         {"--log", options.log.value_or("")},
+                         {"--csv", options.csv.value_or("")},
+                         {"--bench-json", options.benchJson.value_or("")},
+                         {"--profile", options.profile.ends_with(".json") ? options.profile : ""}});
+}
+
 void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
+  checkFiles(options);
   const std::string_view mode = file.plan().header()->mode()->string_view();
   const bool trainPlan = runtime::isTrainPlan(file.plan()),
              otherJob = options.repeats() || options.dryRun || options.writesText() ||

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <utility>
 
 namespace hydra {
 
@@ -42,9 +43,17 @@ runtime::GenerateOptions settingsOf(const RunOptions &options, const text::Token
 
 } // namespace
 
+/// Throws Error for a --stop-token that the model cannot give.
+static void checkStops(const RunOptions &options, const runtime::PlanFile &file) {
+  for (const int32_t id : options.generate.stop)
+    if (id >= vocabularyOf(file))
+      fail("--stop-token: {} is no token; the model knows ids in [0, {})", id, vocabularyOf(file));
+}
+
 std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
                                                  const runtime::PlanFile &file,
                                                  std::unique_ptr<text::Tokenizer> given) {
+  checkStops(options, file);
   if (given) {
     text::checkIds(*given, options.tokenizer, vocabularyOf(file));
     return given;
@@ -85,9 +94,8 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
   std::vector<Text> texts;
   for (const std::string &prompt : options.prompts) {
     prompts.push_back(tokenizer.encode(prompt));
-    texts.push_back({tokenizer.stream(), texts.empty() ? "" : prompt});
+    texts.push_back({tokenizer.stream(), prompt});
   }
-  print(options.prompts[0]);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   Clock::time_point first = begin;
@@ -96,11 +104,9 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
       runtime::generate(file, executor, prompts, how, [&](size_t i, int32_t token) {
         if (added++ == 0)
           first = Clock::now();
-        const std::string more = texts[i].stream->add(token);
-        if (i == 0)
-          print(more);
-        else
-          texts[i].waiting += more;
+        texts[i].waiting += texts[i].stream->add(token);
+        if (i == 0) // the first time with its prompt: one that is refused prints nothing
+          print(std::exchange(texts[0].waiting, ""));
       });
   const Clock::time_point end = Clock::now();
   for (size_t i = 0; i < texts.size(); ++i)

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <type_traits>
 
 using namespace hydra;
@@ -66,9 +67,17 @@ void hydra::addTraining(CLI::App &app, RunOptions &options) {
               "train plans: number of the last step, counted from the beginning of the run "
               "also when it is resumed")
       ->check(fromOne);
-  group.option("--seed", "N", options.seed,
-               "of initial parameters, the order of the data, random tokens, and generated text "
-               "(default: 0; when resuming, that of the checkpoint)");
+  group
+      .option("--seed", "N", options.seed,
+              "of initial parameters, the order of the data, random tokens, and generated text "
+              "(default: 0; when resuming, that of the checkpoint)")
+      ->check(textThat( // a number would wrap around below 0, and stop at the largest one
+          [](const std::string &text) {
+            uint64_t seed = 0;
+            const char *end = text.data() + text.size();
+            return std::from_chars(text.data(), end, seed) == std::from_chars_result{end, {}};
+          },
+          "is no integer from 0 to 2^64-1"));
   group
       .option("--eval-every", "N", options.evalEvery,
               "steps between measurements of the held-out loss (default: only at the end)")
@@ -140,8 +149,8 @@ void hydra::addTraining(CLI::App &app, RunOptions &options) {
   group
       .option<double>(
           "--clip", "NORM", [&options](const double &v) { options.schedules["clip"].peak = v; },
-          "bound of the global norm of gradients")
-      ->check(positive);
+          "bound of the global norm of gradients; 0: none (default: what the plan says)")
+      ->check(nonNegative);
   group
       .option<double>(
           "--norm-spike", "NORM",

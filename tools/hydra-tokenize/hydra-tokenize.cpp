@@ -3,6 +3,7 @@
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/text/Tokenizer.h"
@@ -88,6 +89,10 @@ void writeTokens(const Options &options, const text::Tokenizer &tokenizer) {
            support::shownPath(options.tokenizer));
     separator.push_back(*id);
   }
+  std::vector<support::NamedFile> inputs = {{"--tokenizer", options.tokenizer}};
+  for (const std::string &file : options.files)
+    inputs.push_back({"the text", file});
+  support::checkOutputs(inputs, {{"-o", options.output}});
   data::TokenFileWriter writer(options.output, tokenizer.idLimit());
   uint64_t bytes = 0;
   const auto begin = std::chrono::steady_clock::now();

@@ -3,10 +3,10 @@
 
 #include "compiler/Backends.h"
 #include "compiler/TwoLevel.h"
-#include "compiler/driver/NamedFiles.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/NormSpike.h"
 #include "tools/hydrac/SafeForm.h"
 
@@ -337,11 +337,11 @@ static void checkFiles(const HydracOptions &options) {
       !(options.reports() || options.explain || options.until.getNumOccurrences() > 0);
   const std::string none;
   const bool described = StringRef(options.target.getValue()).ends_with(".json");
-  checkOutputs({{"the model", options.model.file},
-                {"--target", described ? options.target.getValue() : none}},
-               {{"-o", written ? options.output.getValue() : none},
-                {"--memory-timeline", options.memoryTimeline},
-                {"--budget-svg", options.budgetPicture}});
+  support::checkOutputs({{"the model", options.model.file},
+                         {"--target", described ? options.target.getValue() : none}},
+                        {{"-o", written ? options.output.getValue() : none},
+                         {"--memory-timeline", options.memoryTimeline},
+                         {"--budget-svg", options.budgetPicture}});
 }
 
 /// Throws Error where flags of --mode=generate meet another mode, or it lacks them.

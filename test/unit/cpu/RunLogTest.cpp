@@ -72,6 +72,23 @@ TEST_F(RunLogTest, AFullDiskCostsALineAndTheRestOfTheRecord) {
   EXPECT_EQ(lines.back(), '\n') << "half a line remains";
 }
 
+TEST_F(RunLogTest, IsGoneOnWithBehindItsLastWholeLine) {
+  const std::filesystem::path path = folder / "log.jsonl";
+  const auto appendedTo = [&](const std::string &before) {
+    std::ofstream(path, std::ios::binary) << before;
+    RunLog({.jsonLines = path}, true).skipped(3, "why");
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string line = R"({"event":"skipped","step":3,"reason":"why"})"
+                           "\n";
+  EXPECT_EQ(appendedTo("whole\n"), "whole\n" + line);
+  EXPECT_EQ(appendedTo("whole\n{\"event\":\"st"), "whole\n" + line);
+  EXPECT_EQ(appendedTo("whole\n" + std::string(200'000, 'x')), "whole\n" + line);
+  EXPECT_EQ(appendedTo(std::string(200'000, 'x')), line);
+  EXPECT_EQ(appendedTo(""), line);
+}
+
 TEST_F(RunLogTest, ListsAreHistogramsOfSomeSteps) {
   {
     RunLog log({.tensorboard = folder / "events", .histogramEvery = 2}, false);

@@ -76,6 +76,7 @@ TEST_F(DocumentsTest, JsonLinesHaveFields) {
   const TextFormat usual{.jsonLines = true};
   EXPECT_EQ(error("{\"text\": }", usual), "line 2: is no JSON object");
   EXPECT_EQ(error("[1]", usual), "line 2: is no JSON object");
+  EXPECT_EQ(error(std::string("{\"text\": \"a\"}\0more", 18), usual), "line 2: is no JSON object");
   EXPECT_EQ(error("{\"texts\": \"a\"}", usual), "line 2: has no field 'text'");
   EXPECT_EQ(error("{\"text\": 3}", usual), "line 2: its field 'text' is no text");
   const Result rest = documentsOf("{\"text\": \"a\"}\nno\n{\"q\":\"\"}\n{\"text\": \"b\"}",

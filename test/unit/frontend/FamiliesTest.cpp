@@ -50,6 +50,14 @@ TEST(Families, IgnoreHarmlessFieldsAndNoOthers) {
       problem(with(llama(),
                    R"({"torch_dtype": "bfloat16", "use_cache": true, "bos_token_id": [1, 2]})")),
       "");
+  // As SmolLM2, DistilGPT-2, GPT-NeoX-20B and the first Llama are published.
+  EXPECT_EQ(problem(with(llama(), R"({"is_llama_config": true, "rope_interleaved": false,
+    "transformers.js_config": {"dtype": "q4"}, "_num_labels": 1, "attention_probs_dropout_prob": 0,
+    "hidden_dropout_prob": 0, "max_sequence_length": 2048})")),
+            "");
+  EXPECT_EQ(
+      problem(with(llama(), R"({"rope_interleaved": true})")),
+      "config.json: rope_interleaved is true; expected false; anything else is not supported");
   EXPECT_EQ(problem(with(llama(), R"({"quantization_config": {"bits": 4}})")),
             "config.json: the field 'quantization_config' of model_type 'llama' is not supported; "
             "it may change "
@@ -62,6 +70,41 @@ TEST(Families, IgnoreHarmlessFieldsAndNoOthers) {
             "config.json: the field 'sliding_window' of model_type 'llama' is not supported; it "
             "may change what "
             "the model computes");
+}
+
+TEST(Families, TurnPartsOfHeadsOnlyWhereTheyHaveAFormForIt) {
+  const char *half = "config.json: by partial_rotary_factor rotary positions turn 2 of the 4 "
+                     "channels of a head; expected all of them";
+  EXPECT_EQ(problem(with(llama(), R"({"partial_rotary_factor": 0.5})")), half);
+  EXPECT_EQ(problem(with(llama(), R"({"rope_parameters": {"partial_rotary_factor": 0.5}})")), half);
+  EXPECT_EQ(problem(with(llama(), R"({"partial_rotary_factor": 1.0})")), "");
+  const ordered_json phi3 = with(llama(), R"({"model_type": "phi3"})");
+  EXPECT_EQ(read(with(phi3, R"({"partial_rotary_factor": 0.5})")).rotary->width, 2);
+  EXPECT_EQ(
+      read(with(phi3, R"({"rope_parameters": {"partial_rotary_factor": 0.5}})")).rotary->width, 2);
+}
+
+TEST(Families, GptNeoXMayHaveTheCommonNamesBesideItsOwn) {
+  ordered_json config = with(llama(), R"({"model_type": "gpt_neox", "hidden_size": 32,
+    "rotary_emb_base": 1000, "rotary_pct": 0.5, "rope_theta": 1000, "partial_rotary_factor": 0.5})");
+  config.erase("num_key_value_heads");
+  config.erase("rms_norm_eps");
+  EXPECT_EQ(read(config).rotary->base, 1000.0);
+  EXPECT_EQ(read(config).rotary->width, 4);
+  EXPECT_EQ(problem(with(config, R"({"rope_theta": 10000})")),
+            "config.json: rope_theta is 10000; expected 1000, as rotary_emb_base says");
+  EXPECT_EQ(problem(with(config, R"({"partial_rotary_factor": 1.0})")),
+            "config.json: partial_rotary_factor is 1.0; expected 0.5, as rotary_pct says");
+  config.erase("rotary_emb_base");
+  EXPECT_EQ(read(config).rotary->base, 1000.0);
+}
+
+TEST(Families, Phi4MiniHasFieldsThatSayNothing) {
+  const ordered_json phi3 = with(llama(), R"({"model_type": "phi3", "full_attn_mod": 1,
+    "interpolate_factor": 1, "lm_head_bias": false, "mlp_bias": false})");
+  EXPECT_EQ(problem(phi3), "");
+  EXPECT_EQ(problem(with(phi3, R"({"full_attn_mod": 2})")),
+            "config.json: full_attn_mod is 2; expected 1");
 }
 
 TEST(Families, LlamaHasItsDefaults) {

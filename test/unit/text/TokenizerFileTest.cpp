@@ -275,6 +275,7 @@ TEST(TokenizerFile, RefusesWhatIsNoJson) {
   EXPECT_EQ(parsed(""), "t.json: ends inside of its JSON, after 0 bytes");
   EXPECT_EQ(parsed("{\"model\": \xff}"), "t.json: byte 10 is no UTF-8");
   EXPECT_EQ(parsed("{\"model\": oops}"), "t.json: is no JSON: a mistake at byte 11");
+  EXPECT_EQ(parsed(std::string("{}\0{}", 5)), "t.json: is no JSON: a mistake at byte 3");
   EXPECT_EQ(parsed("[]"), "t.json: is array; expected an object");
   EXPECT_EQ(parsed(std::string(200000, '[')),
             "t.json: ends inside of its JSON, after 200000 bytes");
