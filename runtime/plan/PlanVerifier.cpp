@@ -7,6 +7,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/ProgramVerifier.h"
 #include "runtime/plan/VerifyPath.h"
+#include "runtime/support/OutputNames.h"
 
 #include <algorithm>
 #include <optional>
@@ -158,7 +159,7 @@ private:
     const auto given = [](const Program &program) {
       std::vector<std::string_view> names;
       for (const Output *output : *program.outputs())
-        if (output->name()->string_view() != "grad_norm")
+        if (output->name()->string_view() != support::kGradNormOutput)
           names.push_back(output->name()->string_view());
       return names;
     };
