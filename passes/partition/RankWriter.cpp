@@ -151,9 +151,14 @@ bool RankWriter::isSummedSmall(Value part, SmallVector<OpOperand *> work, int64_
       continue;
     Spread taken = Spread::same();
     bool linear = false;
-    if (auto rule = dyn_cast<PartitionOpInterface>(op)) {
+    // What is not written yet may be a part as well.
+    for (const bool unknown : {false, true}) {
+      auto rule = dyn_cast<PartitionOpInterface>(op);
+      if (!rule || linear || (unknown && !forPieces))
+        break;
       SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
-        return seen.contains(v) ? Spread::part() : spreadOf(v);
+        const bool isPart = seen.contains(v) || (unknown && !placed.contains(v));
+        return isPart ? Spread::part() : spreadOf(v);
       });
       SmallVector<Spread> out(op->getNumResults());
       rule.partition(axis.ranks, in, out);

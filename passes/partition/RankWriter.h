@@ -81,7 +81,8 @@ private:
   bool isSummedSmall(mlir::Value part, int64_t most);
 
   /// The same of what some of its readers make of it. With `forPieces` a sum of which each rank has
-  /// a piece may have any number: it is sent once, and one that all ranks have is sent twice.
+  /// a piece may have any number: it is sent once, and one that all ranks have is sent twice; and
+  /// operands that are not known yet count as what leaves the sum to be made later.
   bool isSummedSmall(mlir::Value part, llvm::SmallVector<mlir::OpOperand *> readers, int64_t most,
                      bool forPieces);
 
