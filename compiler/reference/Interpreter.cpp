@@ -430,6 +430,23 @@ static bool isPartitioned(ModelOp model) {
                       [](EntryOp entry) { return entry.ranks() > 1; });
 }
 
+/// Whether the new value of a state is the larger of what it was and something else, as the largest
+/// magnitude of all micro-batches is found: what ranks then have are parts of the largest of all.
+static bool isRaised(StateOp state, Value value) {
+  const auto outer = [](Value value) { // what goes into a group
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto group = argument ? dyn_cast<FusedOp>(argument.getOwner()->getParentOp()) : FusedOp();
+    return group ? group.getInputs()[argument.getArgNumber()] : value;
+  };
+  if (auto group = value.getDefiningOp<FusedOp>())
+    value = group.getYield().getValues()[cast<OpResult>(value).getResultNumber()];
+  auto larger = value.getDefiningOp<MaxOp>();
+  return larger && llvm::any_of(larger->getOperands(), [&](Value operand) {
+           auto use = outer(operand).getDefiningOp<UseOp>();
+           return use && use.lookup() == state;
+         });
+}
+
 FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
                                     const InterpreterOptions &options) {
   auto model = entry->getParentOfType<ModelOp>();
@@ -447,7 +464,9 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     for (StateOp state : model.getBody().getOps<StateOp>())
       if (state.isPart())
         parts.push_back(state.getSymName());
-  if (entry.ranks() == 1 && cut.empty() && parts.empty()) {
+  // Whose values on other ranks a program asks for, though it has no rows of a batch.
+  const bool meets = llvm::any_of(entry.getBody().front(), llvm::IsaPred<CollectiveOpInterface>);
+  if (entry.ranks() == 1 && cut.empty() && parts.empty() && !meets) {
     FailureOr<TensorMap> results = interpret(entry, values, options);
     if (succeeded(results))
       takeMembers(model, *results);
@@ -530,15 +549,26 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
         to += v;
     return success();
   };
+  auto takeLargest = [&](StringRef name) {
+    RefTensor &largest = results[name] = std::move((*all)[0][name]);
+    for (int64_t rank = 1; rank < ranks; ++rank)
+      for (auto [to, v] : llvm::zip(largest.data, (*all)[rank][name].data))
+        to = std::isnan(to) ? to : std::max(v, to);
+    return success();
+  };
   ArrayRef<int64_t> rows =
       entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
   for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
     if (failed(joinRows(name, rows.empty() ? -1 : rows[i])))
       return failure();
-  for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>()) {
-    FlatUnitAttr unit = unitOf(model.lookupSymbol(symbol.getAttr()));
+  for (auto [symbol, value] :
+       llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+    Operation *variable = model.lookupSymbol(symbol.getAttr());
+    FlatUnitAttr unit = unitOf(variable);
+    auto state = dyn_cast<StateOp>(variable);
     const StringRef name = symbol.getValue();
-    if (failed(llvm::is_contained(parts, name) ? addUp(name)
+    if (failed(llvm::is_contained(parts, name)            ? addUp(name)
+               : !unit && state && isRaised(state, value) ? takeLargest(name)
                : unit && unit.getPieces() > 1
                    ? join(name, 0, unit.getPieces(),
                           [&](int64_t rank) { return mesh.coordinate(unit.getOver(), rank); })

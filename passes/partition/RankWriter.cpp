@@ -98,6 +98,12 @@ LogicalResult RankWriter::write(Operation &op) {
                         llvm::none_of(op.getUsers(), llvm::IsaPred<CollectiveOpInterface>);
   if (readsOut && in[0].isRows())
     in[0] = Spread::same();
+  bool isWhole = false; // of a part that is added up for others as well
+  for (auto [old, spread] : llvm::zip(op.getOperands(), in))
+    if (spread.isPart() && !body && isSummedOften(old)) {
+      spread = Spread::same();
+      isWhole = true;
+    }
   auto add = dyn_cast<AddOp>(op);
   const bool updatesPart = add && isUpdateOfPart(add);
   if (updatesPart) // what each rank adds to its part is added up with it, later
@@ -106,7 +112,7 @@ LogicalResult RankWriter::write(Operation &op) {
     rule.partition(axis.ranks, in, out);
   else if (!llvm::all_of(in, [](const Spread &s) { return s.isSame(); }))
     return fail(&op, "has no rule for a part of the batch (the partition interface)");
-  if (add && !body && !updatesPart && startsSum(add))
+  if (add && !body && !updatesPart && !isWhole && startsSum(add))
     return success();
   SmallVector<Value> operands;
   for (auto [old, spread] : llvm::zip(op.getOperands(), in))
@@ -148,35 +154,57 @@ Spread RankWriter::rowsOf(ShardOp shard) const {
   return rows;
 }
 
+static SmallVector<OpOperand *> readersOf(Value value) {
+  return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
+}
+
 bool RankWriter::isSummedSmall(Value part, int64_t most) {
+  return isSummedSmall(part, readersOf(part), most, /*forPieces=*/false);
+}
+
+bool RankWriter::isSummedSmall(Value part, SmallVector<OpOperand *> work, int64_t most,
+                               bool forPieces) {
   DenseSet<Value> seen{part};
-  SmallVector<Value> work{part};
   while (!work.empty()) {
-    for (OpOperand &use : work.pop_back_val().getUses()) {
-      Operation *op = use.getOwner();
-      if (isa<ReturnOp>(op))
-        continue;
-      Spread taken = Spread::same();
-      bool linear = false;
-      if (auto rule = dyn_cast<PartitionOpInterface>(op)) {
-        SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
-          return seen.contains(v) ? Spread::part() : spreadOf(v);
-        });
-        SmallVector<Spread> out(op->getNumResults());
-        rule.partition(axis.ranks, in, out);
-        taken = in[use.getOperandNumber()];
-        linear = taken.isPart() && llvm::all_of(out, [](const Spread &s) { return s.isPart(); });
-      }
-      if (!linear && (taken.isRows() || build::typeOf(use.get()).getNumElements() > most))
-        return false;
-      if (!linear)
-        continue;
-      for (Value result : op->getResults())
-        if (seen.insert(result).second)
-          work.push_back(result);
+    OpOperand &use = *work.pop_back_val();
+    Operation *op = use.getOwner();
+    if (isa<ReturnOp>(op) || (forPieces && isa<ShardOp>(op)))
+      continue;
+    Spread taken = Spread::same();
+    bool linear = false;
+    // What is not written yet may be a part as well.
+    for (const bool unknown : {false, true}) {
+      auto rule = dyn_cast<PartitionOpInterface>(op);
+      if (!rule || linear || (unknown && !forPieces))
+        break;
+      SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
+        const bool isPart = seen.contains(v) || (unknown && !placed.contains(v));
+        return isPart ? Spread::part() : spreadOf(v);
+      });
+      SmallVector<Spread> out(op->getNumResults());
+      rule.partition(axis.ranks, in, out);
+      taken = in[use.getOperandNumber()];
+      linear = taken.isPart() && llvm::all_of(out, [](const Spread &s) { return s.isPart(); });
     }
+    if (!linear && (taken.isRows() || build::typeOf(use.get()).getNumElements() > most))
+      return false;
+    if (!linear)
+      continue;
+    for (Value result : op->getResults())
+      if (seen.insert(result).second)
+        llvm::append_range(work, readersOf(result));
   }
   return true;
+}
+
+bool RankWriter::isSummedOften(Value part) {
+  if (part.hasOneUse() || !summedOften.try_emplace(part, false).second)
+    return summedOften.lookup(part);
+  const int64_t less = build::typeOf(part).getNumElements() - 1;
+  const auto needsAll = [&](OpOperand *use) {
+    return !isSummedSmall(part, {use}, less, /*forPieces=*/true);
+  };
+  return summedOften[part] = llvm::count_if(readersOf(part), needsAll) > 1;
 }
 
 Operation *RankWriter::copy(Operation *op, ValueRange operands, ArrayRef<Spread> results) {

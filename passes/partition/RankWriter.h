@@ -87,6 +87,16 @@ private:
   /// so many elements where it must be added up; as far as operands are known.
   bool isSummedSmall(mlir::Value part, int64_t most);
 
+  /// The same of what some of its readers make of it. With `forPieces` a sum of which each rank has
+  /// a piece may have any number: it is sent once, and one that all ranks have is sent twice; and
+  /// operands that are not known yet count as what leaves the sum to be made later.
+  bool isSummedSmall(mlir::Value part, llvm::SmallVector<mlir::OpOperand *> readers, int64_t most,
+                     bool forPieces);
+
+  /// Whether several readers of a part need all of it, or make of it as many numbers that they need
+  /// all of: then it is added up once, and not what each of them makes of it.
+  bool isSummedOften(mlir::Value part);
+
   /// The same operation on these operands, with results of one rank.
   mlir::Operation *copy(mlir::Operation *op, mlir::ValueRange operands,
                         llvm::ArrayRef<Spread> results);
@@ -143,6 +153,7 @@ private:
   EntryOp body;
   llvm::DenseMap<mlir::Value, Placed> placed;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Spread, mlir::Value>, 1>> converted;
+  llvm::DenseMap<mlir::Value, bool> summedOften;
   llvm::DenseMap<mlir::Value, mlir::Value> counts; ///< what losses divide by, by their labels
 };
 

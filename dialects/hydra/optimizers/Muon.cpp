@@ -78,8 +78,8 @@ SmallVector<Value> MuonOp::buildUpdate(OpBuilder &b, Location loc, const Optimiz
   const double momentum = realValue(in.settings.get("momentum"));
   Value g = directed::gradientOf(b, loc, in);
   auto mixed = [&](Value m) -> Value {
-    return AddOp::create(b, loc, build::scale(b, loc, m, momentum),
-                         build::scale(b, loc, g, 1.0 - momentum));
+    Value way = SubOp::create(b, loc, g, m); // of ranks wants the whole gradient, not their parts
+    return AddOp::create(b, loc, m, build::scale(b, loc, way, 1.0 - momentum));
   };
   Value m = mixed(in.states[0]);
   Value u = flag(in.settings, "nesterov") ? mixed(m) : m;
