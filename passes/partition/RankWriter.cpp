@@ -202,7 +202,9 @@ bool RankWriter::isSummedOften(Value part) {
     return summedOften.lookup(part);
   const int64_t less = build::typeOf(part).getNumElements() - 1;
   const auto needsAll = [&](OpOperand *use) {
-    return !isSummedSmall(part, {use}, less, /*forPieces=*/true);
+    const ScopeAttr scope = scopeOf(use->getOwner()->getLoc());
+    return scope && (scope.getPhase() == Phase::clip || scope.getPhase() == Phase::optimizer) &&
+           !isSummedSmall(part, {use}, less, /*forPieces=*/true);
   };
   return summedOften[part] = llvm::count_if(readersOf(part), needsAll) > 1;
 }

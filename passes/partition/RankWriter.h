@@ -93,8 +93,10 @@ private:
   bool isSummedSmall(mlir::Value part, llvm::SmallVector<mlir::OpOperand *> readers, int64_t most,
                      bool forPieces);
 
-  /// Whether several readers of a part need all of it, or make of it as many numbers that they need
-  /// all of: then it is added up once, and not what each of them makes of it.
+  /// Whether several readers of a part, as the gradient of a parameter is, in the clip or the
+  /// optimizer need all of it, or make of it as many numbers that they need all of: then it is added
+  /// up once, and not what each of them makes of it. What the backward pass makes of parts stays
+  /// parts until there, as it does of micro-batches.
   bool isSummedOften(mlir::Value part);
 
   /// The same operation on these operands, with results of one rank.

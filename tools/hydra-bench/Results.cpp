@@ -38,6 +38,8 @@ std::string machine() {
   return fmt::format("{} x {}", count, name);
 }
 
+} // namespace
+
 Json readResults(const std::filesystem::path &path) {
   const support::InputFile input(path);
   const std::vector<std::byte> bytes = input.readAll();
@@ -48,6 +50,8 @@ Json readResults(const std::filesystem::path &path) {
     fail("{} has no results of hydra-bench", input.name());
   return json;
 }
+
+namespace {
 
 std::string numberText(const std::optional<double> &number) {
   return number ? fmt::format("{:.3f}", *number) : "-";

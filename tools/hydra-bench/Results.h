@@ -35,6 +35,9 @@ private:
   std::vector<Json> rows;
 };
 
+/// What -o wrote. Throws Error where it is none.
+Json readResults(const std::filesystem::path &path);
+
 /// A comparison with what was measured before.
 struct Comparison {
   std::string markdown;

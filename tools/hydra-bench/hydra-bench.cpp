@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <span>
@@ -32,6 +33,18 @@ struct Options {
 
 /// A check whose name is not in the help.
 CLI::Validator quiet(CLI::Validator check) { return check.description(""); }
+
+/// A finite number for which `holds` is true; of others it is said that they are not `expected`.
+CLI::Validator numberThat(bool (*holds)(double), const char *expected) {
+  return CLI::Validator(
+      [=](const std::string &text) {
+        double value = 0;
+        const bool good =
+            CLI::detail::lexical_cast(text, value) && std::isfinite(value) && holds(value);
+        return good ? std::string() : fmt::format("'{}' is not {}", text, expected);
+      },
+      "");
+}
 
 constexpr int kWorse = 2, kInterrupted = 130;
 
@@ -110,6 +123,8 @@ int run(const Options &options) {
     return 0;
   }
   const bench::Programs programs = programsOf(options);
+  if (options.baseline)
+    bench::readResults(*options.baseline); // what is wrong with it shows before hours of measuring
   const auto out = options.out ? std::optional<std::filesystem::path>(*options.out) : std::nullopt;
   bench::Results results(out, definition, programs, options.again);
   bench::watchSignals();
@@ -166,14 +181,14 @@ int main(int argc, char **argv) {
       ->check(quiet(CLI::Range(1, 1 << 30)));
   app.add_option("--timeout", options.seconds, "seconds that a row's compiler or run may take")
       ->type_name("SECONDS")
-      ->check(quiet(CLI::PositiveNumber));
+      ->check(numberThat([](double x) { return x > 0; }, "a number above 0"));
   app.add_option("--baseline", options.baseline,
                  "what -o wrote before: compare, and end with status 2 where something is worse")
       ->type_name("FILE");
   app.add_option("--threshold", options.threshold,
                  "percent by which a row may be worse (default: what the definition says)")
       ->type_name("PERCENT")
-      ->check(quiet(CLI::NonNegativeNumber));
+      ->check(numberThat([](double x) { return x >= 0; }, "a number from 0"));
   app.add_flag("--again", options.again, "measure rows anew that -o has already");
   app.add_flag("--list", options.list, "print the rows with their flags, and measure nothing");
   app.add_option("--programs", options.programs,
