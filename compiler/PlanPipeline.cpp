@@ -123,6 +123,7 @@ TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target)
 bool wantsAddedProducts(Options options) { return wantsOf(options).addedProducts; }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsComputedOperands(Options options) { return wantsOf(options).computedOperands; }
+bool wantsUsedSums(Options options) { return wantsOf(options).usedSums; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
 bool wantsStreams(Options options) {
@@ -354,6 +355,7 @@ const std::vector<Stage> &stages() {
       {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseOperands(); },
        wantsComputedOperands},
+      {P::Plan, false, 2, true, true, [](Options) { return createFuseUpdates(); }, wantsUsedSums},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },
