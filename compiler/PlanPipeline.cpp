@@ -123,7 +123,6 @@ TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target)
 bool wantsAddedProducts(Options options) { return wantsOf(options).addedProducts; }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsComputedOperands(Options options) { return wantsOf(options).computedOperands; }
-bool wantsUsedSums(Options options) { return wantsOf(options).usedSums; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
 bool wantsStreams(Options options) {
@@ -221,6 +220,10 @@ std::unique_ptr<Pass> layoutPass(Options options) {
 }
 
 bool offloadsMoments(Options options) { return options.offload == Offload::Optimizer; }
+/// Moments that arrive from the host as an update needs them would hold up its matmul.
+bool wantsUsedSums(Options options) {
+  return wantsOf(options).usedSums && !offloadsMoments(options);
+}
 
 std::unique_ptr<Pass> copyBatchPass(Options options) {
   BatchCopiesOptions copies;

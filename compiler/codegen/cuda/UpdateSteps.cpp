@@ -4,6 +4,7 @@
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/Target.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 /// As in templates/update_hopper.cuh.
 constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384;
+/// Pieces that are on their way to the second cache.
+constexpr int64_t kAhead = 5;
 
 /// A launch that uses rows of a gradient, from `begin` on.
 struct Part {
@@ -183,6 +186,24 @@ struct UpdateTiles {
     tiles.scratchBytes = tiles.blocks * maps * kMap;
     return tiles;
   }
+
+  /// At the limit. A block multiplies its first tile with nothing to update, and updates its last
+  /// with nothing to multiply; between, one hides the other.
+  double seconds(const Update &update, plan::MatmulOp op, const Roofline &rates) const {
+    const double device = static_cast<double>(blocks),
+                 numbers = static_cast<double>(kTileRows * width);
+    const auto bytes = static_cast<double>(4 * (update.reads.size() + update.wide.size()) +
+                                           2 * update.narrow.size());
+    const auto sums = static_cast<double>(update.sums),
+               turns = static_cast<double>(ceilDiv(count, blocks));
+    std::string format;
+    llvm::raw_string_ostream(format) << typeOf(op.getA()).getElementType();
+    const auto rate = rates.matmulFlops.find(format);
+    const double flops = rate == rates.matmulFlops.end() ? rates.vectorFlops : rate->second;
+    const double multiply = 2 * numbers * sums * device / flops,
+                 apply = numbers * bytes * device / rates.memoryBandwidth;
+    return rates.launchSeconds + multiply + (turns - 1) * std::max(multiply, apply) + apply;
+  }
 };
 
 /// `{x, y, …}`, with what `textOf` makes of each.
@@ -198,7 +219,15 @@ template <typename Range, typename F> std::string listText(Range &&range, F text
 bool canUseSums(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches, TargetAttr target) {
   const std::optional<Update> update = updateOf(op, launches);
   const std::optional<UpdateTiles> tiles = update ? UpdateTiles::of(*update, target) : std::nullopt;
-  return tiles.has_value();
+  if (!tiles)
+    return false;
+  const std::optional<Roofline> rates = rooflineOf(target);
+  if (!rates)
+    return true; // fewer bytes is all that is known
+  double apart = cast<plan::StepInterface>(op.getOperation()).seconds(*rates);
+  for (plan::LaunchOp launch : launches)
+    apart += cast<plan::StepInterface>(launch.getOperation()).seconds(*rates);
+  return tiles->seconds(*update, op, *rates) < apart;
 }
 
 void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
@@ -259,12 +288,13 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}> tensors = {{{5}, {6}, {7}, "
-              "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}>({16}, {17}, tensors, "
-              "{18}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{19}});",
-              update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
-              rounded, ends, reads, wide, narrow, text.shared, update.rows, update.columns,
-              update.sums, tiles.width, tiles.stages, tiles.buffers, a, b, scratch, text.each)
+      formatv(
+          "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}> tensors = {{{5}, {6}, {7}, "
+          "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}, {16}>({17}, {18}, "
+          "tensors, {19}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{20}});",
+          update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
+          rounded, ends, reads, wide, narrow, text.shared, update.rows, update.columns, update.sums,
+          tiles.width, tiles.stages, tiles.buffers, kAhead, a, b, scratch, text.each)
           .str(),
       shape, arguments.values, arguments.access);
 }

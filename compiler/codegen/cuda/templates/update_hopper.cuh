@@ -61,6 +61,12 @@ __device__ __forceinline__ void copyBoxOnce(uint32 to, const unsigned char *map,
                "l"(map), "r"(column), "r"(row), "r"(0), "r"(barrier), "l"(policy)
                : "memory");
 }
+/// A box that will be copied.
+__device__ __forceinline__ void announceBox(const unsigned char *map, int column, int row) {
+  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column), "r"(row),
+               "r"(0)
+               : "memory");
+}
 /// The same to memory; committed by the caller.
 __device__ __forceinline__ void storeBoxOnce(const unsigned char *map, int column, int row, uint32 from,
                                              uint64 policy) {
@@ -86,16 +92,31 @@ template <int Rows, int Columns, int Width> struct Tiles {
     return min(kHeight / kPieceRows, (Rows - row + kPieceRows - 1) / kPieceRows) *
            min(Width / kPieceColumns, (Columns - column + kPieceColumns - 1) / kPieceColumns);
   }
-  /// f(row, column) for the pieces of all tiles of this block, in the order in which they are worked on.
-  template <typename F> static __device__ __forceinline__ void forPieces(F f) {
-    for (int number = blockIdx.x; number < count; number += gridDim.x) {
-      const Tiles tile(number);
-      for (int i = 0; i < kHeight; i += kPieceRows)
-        for (int j = 0; j < Width; j += kPieceColumns)
-          if (tile.has(i, j))
-            f(tile.row + i, tile.column + j);
+};
+
+/// The pieces of all tiles of this block, in the order in which they are worked on.
+template <int Rows, int Columns, int Width> class Pieces {
+public:
+  __device__ __forceinline__ Pieces() : number(blockIdx.x), tile(number) {}
+  __device__ __forceinline__ bool isEnd() const { return number >= Tiles<Rows, Columns, Width>::count; }
+  __device__ __forceinline__ int row() const { return tile.row + i; }
+  __device__ __forceinline__ int column() const { return tile.column + j; }
+  __device__ __forceinline__ void next() {
+    j += kPieceColumns;
+    if (j == Width || !tile.has(i, j)) {
+      j = 0;
+      i += kPieceRows;
+    }
+    if (i == kHeight || !tile.has(i, j)) {
+      i = 0;
+      number += gridDim.x;
+      tile = Tiles<Rows, Columns, Width>(number);
     }
   }
+
+private:
+  int number, i = 0, j = 0;
+  Tiles<Rows, Columns, Width> tile;
 };
 
 /// What a block has in shared memory: stages, buffers of pieces, images of maps, barriers.
@@ -162,8 +183,9 @@ __device__ __forceinline__ void fetchOperands(const Block &block, const T *a, co
   }
 }
 
-/// The warp that has brought what the group reads.
-template <int Rows, int Columns, int Width, typename Block, typename Tensors>
+/// The warp that has brought what the group reads: into the second cache so many pieces ahead that the engine does not
+/// wait for memory, which is given several pieces of a row at a time.
+template <int Rows, int Columns, int Width, int Ahead, typename Block, typename Tensors>
 __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &tensors, unsigned char *maps) {
 #pragma unroll
   for (int part = 0; part < Tensors::parts; ++part)
@@ -177,16 +199,30 @@ __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &t
     return;
   const uint64 policy = evictFirst();
   auto buffers = block.buffers();
-  Tiles<Rows, Columns, Width>::forPieces([&](int row, int column) {
-    buffers.awaitEmpty();
-    arriveExpecting(buffers.full(), Tensors::reads * kWideBytes);
-    const int part = tensors.partOf(row);
+  const auto mapOf = [&](int part, int i) { return maps + (part * Tensors::reads + i) * kMapBytes; };
+  Pieces<Rows, Columns, Width> ahead;
+  const auto announce = [&] {
+    if (ahead.isEnd())
+      return;
+    const int part = tensors.partOf(ahead.row());
 #pragma unroll
     for (int i = 0; i < Tensors::reads; ++i)
-      copyBoxOnce(block.piece(buffers.stage) + i * kWideBytes, maps + (part * Tensors::reads + i) * kMapBytes, column,
-                  row - tensors.begin(part), buffers.full(), policy);
-    buffers.next();
-  });
+      announceBox(mapOf(part, i), ahead.column(), ahead.row() - tensors.begin(part));
+    ahead.next();
+  };
+  for (int i = 0; i < Ahead; ++i)
+    announce();
+  for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
+    if (Ahead > 0)
+      announce();
+    buffers.awaitEmpty();
+    arriveExpecting(buffers.full(), Tensors::reads * kWideBytes);
+    const int part = tensors.partOf(piece.row());
+#pragma unroll
+    for (int i = 0; i < Tensors::reads; ++i)
+      copyBoxOnce(block.piece(buffers.stage) + i * kWideBytes, mapOf(part, i), piece.column(),
+                  piece.row() - tensors.begin(part), buffers.full(), policy);
+  }
 }
 
 /// The warp that has results stored.
@@ -209,21 +245,20 @@ __device__ __forceinline__ void storePieces(const Block &block, const Tensors &t
     return;
   const uint64 policy = evictFirst();
   auto buffers = block.buffers();
-  Tiles<Rows, Columns, Width>::forPieces([&](int row, int column) {
+  for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
     waitFor(block.updated(buffers.stage), buffers.phase);
     const uint32 from = block.piece(buffers.stage);
-    const int part = tensors.partOf(row);
+    const int part = tensors.partOf(piece.row());
 #pragma unroll
     for (int i = 0; i < each; ++i)
-      storeBoxOnce(maps + (part * each + i) * kMapBytes, column, row - tensors.begin(part),
+      storeBoxOnce(maps + (part * each + i) * kMapBytes, piece.column(), piece.row() - tensors.begin(part),
                    from + (i < Tensors::wides ? i * kWideBytes
                                               : Tensors::slots * kWideBytes + (i - Tensors::wides) * kNarrowBytes),
                    policy);
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     waitForStores<0>();
     arrive(buffers.empty(buffers.stage));
-    buffers.next();
-  });
+  }
 }
 
 __device__ __forceinline__ void loadPair(float &x, float &y, uint32 from) {
@@ -363,8 +398,8 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
 /// c = a^T b: [Rows, Columns], summed over `Sums` rows of a and b. update(number, read, wide, narrow) takes a number of
 /// c and those at its place that `tensors` reads, and gives those that it writes. `scratch`: 2 + Tensors::maps maps of
 /// 128 bytes for each block.
-template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, typename T, typename Tensors,
-          typename Update>
+template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, int Ahead, typename T,
+          typename Tensors, typename Update>
 __device__ __forceinline__ void updateHopper(const T *a, const T *b, const Tensors &tensors, unsigned char *scratch,
                                              const Update &update) {
   using namespace hopper_update;
@@ -380,7 +415,7 @@ __device__ __forceinline__ void updateHopper(const T *a, const T *b, const Tenso
     if (warp == 0)
       fetchOperands<Rows, Columns, Sums, Width>(block, a, b, maps);
     else if (warp == 1)
-      fetchPieces<Rows, Columns, Width>(block, tensors, readMaps);
+      fetchPieces<Rows, Columns, Width, Ahead>(block, tensors, readMaps);
     else if (warp == 2)
       storePieces<Rows, Columns, Width>(block, tensors, writeMaps);
   } else {
