@@ -17,8 +17,6 @@ namespace {
 
 /// As in templates/update_hopper.cuh.
 constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384;
-/// Pieces that are on their way to the second cache.
-constexpr int64_t kAhead = 5;
 
 /// A launch that uses rows of a gradient, from `begin` on.
 struct Part {
@@ -290,11 +288,11 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
       formatv(
           "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}> tensors = {{{5}, {6}, {7}, "
-          "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}, {16}>({17}, {18}, "
-          "tensors, {19}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{20}});",
+          "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}>({16}, {17}, "
+          "tensors, {18}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{19}});",
           update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
           rounded, ends, reads, wide, narrow, text.shared, update.rows, update.columns, update.sums,
-          tiles.width, tiles.stages, tiles.buffers, kAhead, a, b, scratch, text.each)
+          tiles.width, tiles.stages, tiles.buffers, a, b, scratch, text.each)
           .str(),
       shape, arguments.values, arguments.access);
 }

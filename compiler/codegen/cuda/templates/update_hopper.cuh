@@ -61,12 +61,6 @@ __device__ __forceinline__ void copyBoxOnce(uint32 to, const unsigned char *map,
                "l"(map), "r"(column), "r"(row), "r"(0), "r"(barrier), "l"(policy)
                : "memory");
 }
-/// A box that will be copied.
-__device__ __forceinline__ void announceBox(const unsigned char *map, int column, int row) {
-  asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(column), "r"(row),
-               "r"(0)
-               : "memory");
-}
 /// The same to memory; committed by the caller.
 __device__ __forceinline__ void storeBoxOnce(const unsigned char *map, int column, int row, uint32 from,
                                              uint64 policy) {
@@ -102,13 +96,13 @@ public:
   __device__ __forceinline__ int row() const { return tile.row + i; }
   __device__ __forceinline__ int column() const { return tile.column + j; }
   __device__ __forceinline__ void next() {
-    j += kPieceColumns;
-    if (j == Width || !tile.has(i, j)) {
-      j = 0;
-      i += kPieceRows;
-    }
+    i += kPieceRows;
     if (i == kHeight || !tile.has(i, j)) {
       i = 0;
+      j += kPieceColumns;
+    }
+    if (j == Width || !tile.has(i, j)) {
+      j = 0;
       number += gridDim.x;
       tile = Tiles<Rows, Columns, Width>(number);
     }
@@ -183,9 +177,8 @@ __device__ __forceinline__ void fetchOperands(const Block &block, const T *a, co
   }
 }
 
-/// The warp that has brought what the group reads: into the second cache so many pieces ahead that the engine does not
-/// wait for memory, which is given several pieces of a row at a time.
-template <int Rows, int Columns, int Width, int Ahead, typename Block, typename Tensors>
+/// The warp that has brought what the group reads.
+template <int Rows, int Columns, int Width, typename Block, typename Tensors>
 __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &tensors, unsigned char *maps) {
 #pragma unroll
   for (int part = 0; part < Tensors::parts; ++part)
@@ -199,29 +192,14 @@ __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &t
     return;
   const uint64 policy = evictFirst();
   auto buffers = block.buffers();
-  const auto mapOf = [&](int part, int i) { return maps + (part * Tensors::reads + i) * kMapBytes; };
-  Pieces<Rows, Columns, Width> ahead;
-  const auto announce = [&] {
-    if (ahead.isEnd())
-      return;
-    const int part = tensors.partOf(ahead.row());
-#pragma unroll
-    for (int i = 0; i < Tensors::reads; ++i)
-      announceBox(mapOf(part, i), ahead.column(), ahead.row() - tensors.begin(part));
-    ahead.next();
-  };
-  for (int i = 0; i < Ahead; ++i)
-    announce();
   for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
-    if (Ahead > 0)
-      announce();
     buffers.awaitEmpty();
     arriveExpecting(buffers.full(), Tensors::reads * kWideBytes);
     const int part = tensors.partOf(piece.row());
 #pragma unroll
     for (int i = 0; i < Tensors::reads; ++i)
-      copyBoxOnce(block.piece(buffers.stage) + i * kWideBytes, mapOf(part, i), piece.column(),
-                  piece.row() - tensors.begin(part), buffers.full(), policy);
+      copyBoxOnce(block.piece(buffers.stage) + i * kWideBytes, maps + (part * Tensors::reads + i) * kMapBytes,
+                  piece.column(), piece.row() - tensors.begin(part), buffers.full(), policy);
   }
 }
 
@@ -285,10 +263,10 @@ __device__ __forceinline__ float root(float x) {
   return better == better ? better : near;
 }
 
-/// The group for the numbers of a warpgroup's piece: c[first] and on. What it reads of eight numbers is on its way
+/// The group for the numbers of a warpgroup's piece, c[0] and on. What it reads of eight numbers is on its way
 /// before the first is worked on.
 template <typename Tensors, int N, typename Update>
-__device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, const float (&c)[N][4], int first) {
+__device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, const float (&c)[N][4]) {
   constexpr int together = 4; // pairs of numbers
   const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 % 4 * 16;
   const int row = warpRow + lane / 4, at = lane % 4 * 8;
@@ -309,7 +287,7 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
     for (int p = 0; p < together; ++p)
 #pragma unroll
       for (int j = 0; j < 2; ++j)
-        update(c[first + (begin + p) / 2][2 * (p % 2) + j], in[p][j], wide[p][j], rounded[p][j]);
+        update(c[(begin + p) / 2][2 * (p % 2) + j], in[p][j], wide[p][j], rounded[p][j]);
 #pragma unroll
     for (int p = 0; p < together; ++p) {
 #pragma unroll
@@ -376,17 +354,27 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
       arrive(ring.empty(ring.last()));
     if (turn > 0)
       waitFor(block.mayUpdate(group), phase);
+    // One text for all columns, whose sums move to where it expects them: were each to have its own, the multiprocessor
+    // would wait for instructions.
+#pragma unroll 1
+    for (int column = 0; column < Width && tile.has(0, column); column += kPieceColumns) {
 #pragma unroll
-    for (int half = 0; half < halves; ++half)
-#pragma unroll
-      for (int column = 0; column < Width; column += kPieceColumns)
+      for (int half = 0; half < halves; ++half)
         if (tile.has(half * kPieceRows, column)) {
           buffers.awaitFull();
-          updatePiece<Tensors>(block.piece(buffers.stage), update, c[half], column / 8);
+          updatePiece<Tensors>(block.piece(buffers.stage), update, c[half]);
           shareWithMatmuls(); // and with the engine
           arrive(block.updated(buffers.stage));
           buffers.next();
         }
+#pragma unroll
+      for (int half = 0; half < halves; ++half)
+#pragma unroll
+        for (int n = 0; n + kPieceColumns / 8 < Width / 8; ++n)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            c[half][n][i] = c[half][n + kPieceColumns / 8][i];
+    }
     __syncwarp();
     if (threadIdx.x % 32 == 0)
       arrive(block.mayUpdate(group ^ 1));
@@ -398,8 +386,8 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
 /// c = a^T b: [Rows, Columns], summed over `Sums` rows of a and b. update(number, read, wide, narrow) takes a number of
 /// c and those at its place that `tensors` reads, and gives those that it writes. `scratch`: 2 + Tensors::maps maps of
 /// 128 bytes for each block.
-template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, int Ahead, typename T,
-          typename Tensors, typename Update>
+template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, typename T, typename Tensors,
+          typename Update>
 __device__ __forceinline__ void updateHopper(const T *a, const T *b, const Tensors &tensors, unsigned char *scratch,
                                              const Update &update) {
   using namespace hopper_update;
@@ -415,7 +403,7 @@ __device__ __forceinline__ void updateHopper(const T *a, const T *b, const Tenso
     if (warp == 0)
       fetchOperands<Rows, Columns, Sums, Width>(block, a, b, maps);
     else if (warp == 1)
-      fetchPieces<Rows, Columns, Width, Ahead>(block, tensors, readMaps);
+      fetchPieces<Rows, Columns, Width>(block, tensors, readMaps);
     else if (warp == 2)
       storePieces<Rows, Columns, Width>(block, tensors, writeMaps);
   } else {
