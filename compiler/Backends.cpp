@@ -74,6 +74,14 @@ struct Expansion : plan::KernelExpansionInterface {
              backend->canComputeOperand(launch, matmul, target);
     });
   }
+
+  bool canUseSums(plan::MatmulOp matmul, ArrayRef<plan::LaunchOp> launches,
+                  TargetAttr target) const override {
+    return llvm::any_of(backends(), [&](const TargetBackend *backend) {
+      return backend->name() == target.getBackend() &&
+             backend->canUseSums(matmul, launches, target);
+    });
+  }
 };
 
 } // namespace

@@ -238,6 +238,10 @@ std::unique_ptr<Pass> layoutPass(Options options) {
 }
 
 bool offloadsMoments(Options options) { return options.offload == Offload::Optimizer; }
+/// Moments that arrive from the host as an update needs them would hold up its matmul.
+bool wantsUsedSums(Options options) {
+  return wantsOf(options).usedSums && !offloadsMoments(options);
+}
 
 std::unique_ptr<Pass> copyBatchPass(Options options) {
   BatchCopiesOptions copies;
@@ -374,6 +378,7 @@ const std::vector<Stage> &stages() {
       {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseOperands(); },
        wantsComputedOperands},
+      {P::Plan, false, 2, true, true, [](Options) { return createFuseUpdates(); }, wantsUsedSums},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },

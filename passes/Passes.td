@@ -880,6 +880,23 @@ def FuseOperands : Pass<"hydra-fuse-operands", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "launches that matmuls took in">];
 }
 
+def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
+  let summary = "gradients of matrices are used where they are summed";
+  let description = [{
+    For GPUs with matmuls of warpgroups (`wgmma`). The gradient of a matrix that only updates read (an optimizer's group, with
+    the guard and the copy in bf16) is not stored: the matmul that sums it gives each of its numbers to the group from
+    registers. Of AdamW that is 26 bytes for a parameter instead of 34, which memory moves while tensor cores work on the next
+    tile. With a clip, accumulation, ranks, or a scaled loss something else reads gradients, and nothing is fused.
+
+    Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is: it takes groups that work number by
+    number, and, of a matrix whose rows are several parameters (gate and up, or queries, keys and values), parts of 64 rows that one
+    group works on. Marks the matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
+    *Numerics-changing*: sums of a matmul go in another order than the library's.
+  }];
+  let dependentDialects = ["::hydra::plan::PlanDialect"];
+  let statistics = [Statistic<"fused", "fused", "matmuls whose sums are used where they are made">];
+}
+
 def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {
   let summary = "steps become launches of kernels that the target's backend has for them";
   let description = [{

@@ -44,6 +44,8 @@ public:
     bool fusedLoops = false; ///< hydra-fuse-loops: loops can be kernels
     /// hydra-fuse-operands: there are matmuls that compute their operand.
     bool computedOperands = false;
+    /// hydra-fuse-updates: there are matmuls whose sums are used where they are made.
+    bool usedSums = false;
     /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
     /// and fills are launches, and one can do several.
     bool batchedLaunches = false;
@@ -72,6 +74,12 @@ public:
   /// Whether a matmul can compute its first operand as the launch in front of it does
   /// (dialects/plan/KernelExpansion.h).
   virtual bool canComputeOperand(plan::LaunchOp, plan::MatmulOp, TargetAttr) const { return false; }
+
+  /// Whether launches can use the sums of a matmul where they are made
+  /// (dialects/plan/KernelExpansion.h).
+  virtual bool canUseSums(plan::MatmulOp, llvm::ArrayRef<plan::LaunchOp>, TargetAttr) const {
+    return false;
+  }
 
   /// Compiles every `plan.kernel`. Equal input gives equal bytes. Reports what cannot be compiled.
   virtual llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,

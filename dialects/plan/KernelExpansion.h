@@ -1,4 +1,5 @@
-// What hydra-fuse-operands and hydra-expand-kernels ask the backends of compiler/targets.
+// What hydra-fuse-operands, hydra-fuse-updates and hydra-expand-kernels ask the backends of
+// compiler/targets.
 #pragma once
 
 #include "dialects/hydra/Target.h"
@@ -22,6 +23,12 @@ inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
 /// by hydra-to-plan, for backends that read the number in the step itself.
 inline constexpr llvm::StringLiteral kCountedAttr = "plan.counted";
 
+/// So many launches stand right behind a matmul, alone read its result, and use its numbers where
+/// they are summed: one kernel does it all, and the result is in no memory. Set by
+/// hydra-fuse-updates, which has seen to it that they write over nothing that any of them still
+/// reads elsewhere.
+inline constexpr llvm::StringLiteral kUpdatesAttr = "plan.updates";
+
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
 public:
   explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}
@@ -33,6 +40,11 @@ public:
   /// Whether the target's backend has a kernel for a matmul that computes its first operand as the
   /// launch in front of it does, writes what else that writes, and is expected to be faster so.
   virtual bool canComputeOperand(LaunchOp launch, MatmulOp matmul, TargetAttr target) const = 0;
+
+  /// Whether the target's backend has a kernel for a matmul whose sums launches, which alone read
+  /// them, use where they are made, and is expected to be faster so.
+  virtual bool canUseSums(MatmulOp matmul, llvm::ArrayRef<LaunchOp> launches,
+                          TargetAttr target) const = 0;
 };
 
 /// What was registered with the dialect; null where nothing was, which is reported.

@@ -102,15 +102,22 @@ private:
     return table.history.find(buffer)->second;
   }
 
-  /// Whether a step writes something, and all of it into these buffers.
+  /// Whether a step writes something, and all of it into these buffers, or where it alone works.
   bool writesOnly(size_t i, const DenseSet<Operation *> &buffers) const {
     bool writes = false;
     for (const auto &[buffer, use] : table.uses[i]) {
-      if (use.writes && !buffers.contains(buffer))
+      const bool isOneOfThem = buffers.contains(buffer);
+      if (use.writes && !isOneOfThem && !isUsedByAlone(i, buffer))
         return false;
-      writes |= use.writes;
+      writes |= use.writes && isOneOfThem;
     }
     return writes;
+  }
+
+  bool isUsedByAlone(size_t i, plan::BufferOp buffer) const {
+    return buffer.isTransient() && llvm::all_of(usesOf(buffer), [&](const BlockUse &use) {
+             return use.block == static_cast<int64_t>(i);
+           });
   }
 
   bool isReadOnlyByUpdates(size_t i) const {

@@ -81,11 +81,19 @@ private:
     return steps.front()->hasAttr(plan::kComputedAttr);
   }
 
-  /// How many of the steps, from the first on, are one by hydra-batch-copies or
-  /// hydra-fuse-operands.
+  /// How many steps behind the first use its sums, by hydra-fuse-updates.
+  static size_t usersOfSums(ArrayRef<plan::StepInterface> steps) {
+    auto users = steps.front()->getAttrOfType<IntegerAttr>(plan::kUpdatesAttr);
+    return users ? users.getInt() : 0;
+  }
+
+  /// How many of the steps, from the first on, are one by hydra-batch-copies, hydra-fuse-operands
+  /// or hydra-fuse-updates.
   static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
     if (computesOperand(steps))
       return 2;
+    if (const size_t users = usersOfSums(steps))
+      return 1 + users;
     Operation *first = steps.front();
     Attribute batch = first->getAttr(plan::kTogetherAttr);
     size_t count = 1;
@@ -101,6 +109,13 @@ private:
     if (computesOperand(steps))
       return expandFewRows(launcher, cast<plan::MatmulOp>(steps[1]),
                            cast<plan::LaunchOp>(steps.front()));
+    if (usersOfSums(steps)) {
+      expandUpdate(launcher, cast<plan::MatmulOp>(steps.front()),
+                   llvm::map_to_vector(steps.drop_front(), [](plan::StepInterface step) {
+                     return cast<plan::LaunchOp>(step.getOperation());
+                   }));
+      return success();
+    }
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
         .Case<plan::MatmulOp>([&](auto op) {
           const FailureOr<bool> few = expandFewRows(launcher, op);

@@ -23,6 +23,10 @@ constexpr int64_t kFewRows = 16;
 /// each block, in less time than a launch takes (plan::KernelExpansionInterface).
 bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr target);
 
+/// Whether there is a kernel for a matmul whose sums these launches, behind it, use instead of its
+/// being stored (plan::KernelExpansionInterface).
+bool canUseSums(plan::MatmulOp matmul, llvm::ArrayRef<plan::LaunchOp> launches, TargetAttr target);
+
 /// One CUDA C++ source with all kernels made from templates; empty when there are none.
 std::string templateSource(plan::PlanModuleOp module);
 

@@ -158,36 +158,6 @@ FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, const FewRows 
                {ceilDiv(few.n, 16 * tiles), 1, 1, 32 * warps, 0}};
 }
 
-/// Arguments of a kernel, in order.
-struct Arguments {
-  SmallVector<Value> values;
-  SmallVector<std::string> types;
-  SmallVector<int64_t> access;
-
-  /// Its name in the kernel.
-  std::string add(Value value, int64_t how) {
-    types.push_back((how == plan::kRead ? "const " : "") +
-                    cType(typeOf(value).getElementType()).str() + " *");
-    values.push_back(value);
-    access.push_back(how);
-    return "a" + std::to_string(values.size() - 1);
-  }
-};
-
-/// Of a launch that is a group, with all of its arguments; nothing for others.
-std::optional<RowProgram> programOf(plan::LaunchOp launch) {
-  auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
-      launch.getKernelAttr());
-  auto groups = kernel.getBody().getOps<FusedOp>();
-  if (groups.empty() || launch.getLimit() || launch.getSubstitute())
-    return std::nullopt;
-  FailureOr<RowProgram> program = recordRows(*groups.begin());
-  if (failed(program) ||
-      program->inputs.size() + program->results.size() != launch.getArgs().size())
-    return std::nullopt;
-  return std::move(*program);
-}
-
 /// The operand of a matmul, computed by a group: the text that does it, with what it reads and what
 /// else it writes as further arguments.
 std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewRows &few,

@@ -151,14 +151,34 @@ public:
     text = formatv("{{ const int64 row = lane / {0}, column = lane % {0};\n", columns);
     for (auto [i, node] : llvm::enumerate(program.nodes))
       define(i, node, {});
-    for (auto [result, variable] : llvm::zip(program.results, results))
-      text += formatv("{0} = {1};\n", variable,
-                      isNarrow(result.type) ? roundedText(result.type, name(result.node))
-                                            : name(result.node));
+    yieldTo(results);
     return text + "}\n";
   }
 
+  /// Of one number, what all share apart: that is made of nothing else.
+  NumberText writeNumber(ArrayRef<std::string> inputs, ArrayRef<std::string> results) {
+    single = true;
+    numbers = inputs;
+    NumberText both;
+    for (auto [i, node] : llvm::enumerate(program.nodes)) {
+      branchless = node.form != RowForm::Scalar;
+      define(i, node, {});
+      (branchless ? both.each : both.shared) += std::exchange(text, {});
+    }
+    yieldTo(results);
+    both.each += text;
+    return both;
+  }
+
 private:
+  /// Gives variables the numbers that are stored.
+  void yieldTo(ArrayRef<std::string> variables) {
+    for (auto [result, variable] : llvm::zip(program.results, variables))
+      text += formatv("{0} = {1};\n", variable,
+                      isNarrow(result.type) ? roundedText(result.type, name(result.node))
+                                            : name(result.node));
+  }
+
   std::string writeNodes(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
     defineAll(inputs);
     storeAll(results);
@@ -369,6 +389,9 @@ private:
     return within("column", domain.innerShape, dim - rowShape.size());
   }
 
+  std::string quotient() const { return branchless ? "hopper_update::quotient" : "__fdiv_rn"; }
+  std::string root() const { return branchless ? "hopper_update::root" : "__fsqrt_rn"; }
+
   std::string unary(const RowNode &node) const {
     std::string x = name(node.inputs[0]);
     switch (static_cast<RowUnary>(node.code)) {
@@ -379,9 +402,9 @@ private:
     case RowUnary::Log:
       return "logf(" + x + ")";
     case RowUnary::Sqrt:
-      return "__fsqrt_rn(" + x + ")";
+      return root() + "(" + x + ")";
     case RowUnary::Rsqrt:
-      return "__fdiv_rn(1.0f, __fsqrt_rn(" + x + "))";
+      return quotient() + "(1.0f, " + root() + "(" + x + "))";
     case RowUnary::Tanh:
       return "tanhf(" + x + ")";
     case RowUnary::Erf:
@@ -413,7 +436,7 @@ private:
     case RowBinary::Mul:
       return call("__fmul_rn", "int(unsigned({0}) * unsigned({1}))");
     case RowBinary::Div:
-      return call("__fdiv_rn", "{0} / {1}");
+      return call(quotient().c_str(), "{0} / {1}");
     case RowBinary::Max:
       return call("fmaxf", "max({0}, {1})");
     case RowBinary::Min:
@@ -457,6 +480,7 @@ private:
   int64_t pieces = 1;              ///< of a row, one after the other
   std::string held;                ///< registers of the only input
   bool single = false;             ///< one number instead of rows
+  bool branchless = false;         ///< divisions and roots have no branches
   ArrayRef<std::string> numbers;   ///< its inputs
   std::string text;
 };
@@ -525,6 +549,33 @@ bool canBeTeamText(const RowProgram &program) {
 std::string teamGroupText(const RowProgram &program, ArrayRef<SliceTensor> inputs,
                           ArrayRef<SliceTensor> results) {
   return GroupText(program, 0).writeTeams(inputs, results);
+}
+
+bool canBeNumberText(const RowProgram &program) {
+  const auto isWhole = [](RowForm form) {
+    return form == RowForm::Tile || form == RowForm::Scalar;
+  };
+  return llvm::all_of(program.inputs,
+                      [&](const RowInput &input) { return input.form && isWhole(*input.form); }) &&
+         llvm::all_of(program.nodes, [](const RowNode &node) {
+           switch (node.kind) {
+           case Kind::Input:
+           case Kind::Constant:
+           case Kind::Unary:
+           case Kind::Binary:
+           case Kind::Compare:
+           case Kind::Select:
+           case Kind::Cast:
+             return true;
+           default: // of rows, or of a place
+             return false;
+           }
+         });
+}
+
+NumberText numberGroupText(const RowProgram &program, ArrayRef<std::string> inputs,
+                           ArrayRef<std::string> results) {
+  return GroupText(program, 0).writeNumber(inputs, results);
 }
 
 std::string laneGroupText(const RowProgram &program, ArrayRef<std::string> inputs,

@@ -40,6 +40,21 @@ std::string heldGroupText(const RowProgram &program, int64_t sliced, llvm::Strin
 std::string laneGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
                           llvm::ArrayRef<std::string> results);
 
+/// The text of a group that works number by number and never asks where, in two.
+struct NumberText {
+  std::string shared; ///< what is the same for all numbers
+  std::string each;   ///< what is done for one
+};
+
+/// Whether there is one: of inputs there are numbers of the domain, and those that all share.
+bool canBeNumberText(const RowProgram &program);
+
+/// `inputs` are expressions, those of forms that all numbers share known where `shared` stands;
+/// `results` the variables that are given what is stored. Divisions and roots of what is done for
+/// each are those of templates/update_hopper.cuh, which are within a unit in the last place.
+NumberText numberGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
+                           llvm::ArrayRef<std::string> results);
+
 /// The 256 threads (`kTeamThreads`) that compute all rows of a group in each block.
 constexpr int64_t kTeamThreads = 256;
 

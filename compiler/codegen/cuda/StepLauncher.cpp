@@ -1,6 +1,7 @@
 // Kernels by their text, and launches that wait and signal as the step did.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "compiler/codegen/rows/RecordGroup.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/plan/KernelExpansion.h"
 
@@ -22,6 +23,27 @@ std::string numberText(double x) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.17ef", x);
   return text;
+}
+
+std::optional<RowProgram> programOf(plan::LaunchOp launch) {
+  auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+      launch.getKernelAttr());
+  auto groups = kernel.getBody().getOps<FusedOp>();
+  if (groups.empty() || launch.getLimit() || launch.getSubstitute())
+    return std::nullopt;
+  FailureOr<RowProgram> program = recordRows(*groups.begin());
+  if (failed(program) ||
+      program->inputs.size() + program->results.size() != launch.getArgs().size())
+    return std::nullopt;
+  return std::move(*program);
+}
+
+std::string Arguments::add(Value value, int64_t how) {
+  types.push_back((how == plan::kRead ? "const " : "") +
+                  cType(typeOf(value).getElementType()).str() + " *");
+  values.push_back(value);
+  access.push_back(how);
+  return "a" + std::to_string(values.size() - 1);
 }
 
 void StepLauncher::begin(plan::StepInterface of) {

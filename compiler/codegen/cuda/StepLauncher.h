@@ -1,6 +1,7 @@
 // Launches of kernels made from templates in the place of a plan's steps.
 #pragma once
 
+#include "compiler/codegen/rows/RowProgram.h"
 #include "compiler/codegen/cuda/TileRules.h"
 
 #include "dialects/hydra/Target.h"
@@ -41,6 +42,20 @@ template <typename Op> std::string scoresText(Op op, double unit = 1.0) {
     return "Capped{" + scale + ", " + numberText(cap.getValueAsDouble() * unit) + "}";
   return "Scaled{" + scale + "}";
 }
+
+/// The group of a launch, which has all of its inputs and results as arguments, in this order;
+/// nothing for launches of other kernels.
+std::optional<RowProgram> programOf(plan::LaunchOp launch);
+
+/// Arguments of a kernel, in order.
+struct Arguments {
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<std::string> types;
+  llvm::SmallVector<int64_t> access;
+
+  /// Its name in the kernel.
+  std::string add(mlir::Value value, int64_t how);
+};
 
 /// How a kernel is launched.
 struct LaunchShape {
@@ -131,6 +146,10 @@ void expandSample(StepLauncher &launcher, plan::SampleOp op);
 /// where it is none: the library's then. Fails, with the place, for tiles that no kernel has.
 llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op,
                                     plan::LaunchOp rows = {});
+
+/// A matmul whose sums `launches` use (templates/update_hopper.cuh); `canUseSums` holds for them.
+void expandUpdate(StepLauncher &launcher, plan::MatmulOp op,
+                  llvm::ArrayRef<plan::LaunchOp> launches);
 
 /// Matmuls of small matrices for which the library would have to be called several times, in one
 /// launch (templates/small_matmuls.cuh). False where they are none: the library's then.

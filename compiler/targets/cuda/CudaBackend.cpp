@@ -129,6 +129,7 @@ struct CudaBackend : TargetBackend {
     return {.addedProducts = true,
             .fusedLoops = true,
             .computedOperands = true,
+            .usedSums = true,
             .batchedLaunches = true,
             .fewRows = cuda::kFewRows,
             .streams = true,
@@ -145,6 +146,10 @@ struct CudaBackend : TargetBackend {
   bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul,
                          TargetAttr target) const override {
     return cuda::canComputeOperand(launch, matmul, target);
+  }
+  bool canUseSums(plan::MatmulOp matmul, ArrayRef<plan::LaunchOp> launches,
+                  TargetAttr target) const override {
+    return cuda::canUseSums(matmul, launches, target);
   }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,

@@ -69,8 +69,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||
         pass.name == "hydra-fuse-epilogues" || pass.name == "hydra-batch-launches" ||
         pass.name == "hydra-batch-copies" || pass.name == "hydra-overlap-collectives" ||
-        pass.name == "hydra-fuse-operands" || pass.name == "hydra-fill-idle" ||
-        pass.name == "hydra-assign-streams";
+        pass.name == "hydra-fuse-operands" || pass.name == "hydra-fuse-updates" ||
+        pass.name == "hydra-fill-idle" || pass.name == "hydra-assign-streams";
     const bool onlyAdapters = pass.name == "hydra-fuse-adapters"; // in FinetuneTest
     if (!pass.required && !onlyCuda && !onlyAdapters)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;

@@ -77,9 +77,10 @@ constexpr int kMapBytes = 128;
   asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type " [%0], " place "%1;" ::"r"(image),    \
                constraint(value)                                                                                 \
                : "memory")
-/// Writes the map of matrices, in boxes of 128 bytes of `rows` rows, and makes it known to the engine. By a warp;
-/// `image`: 128 bytes of shared memory, `map`: of global memory.
-template <int Bytes>
+/// Writes the map of matrices, in boxes of `Line` bytes, 64 or 128, of `rows` rows, and makes it known to the engine.
+/// The 16-byte pieces of a line are permuted: by the row where it has 128, by half its number where it has 64. By a
+/// warp; `image`: 128 bytes of shared memory, `map`: of global memory.
+template <int Bytes, int Line = 128>
 __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const Matrices &of, uint32 rows) {
   const int lane = threadIdx.x % 32;
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(image + 4 * lane), "r"(0) : "memory");
@@ -87,7 +88,7 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
   if (lane == 0) {
     HYDRA_SET_MAP("global_address", "b64", "l", "", of.base);
     HYDRA_SET_MAP("rank", "b32", "n", "", 2); // less one
-    HYDRA_SET_MAP("box_dim", "b32", "n", "0, ", 128 / Bytes);
+    HYDRA_SET_MAP("box_dim", "b32", "n", "0, ", Line / Bytes);
     HYDRA_SET_MAP("box_dim", "b32", "r", "1, ", rows);
     HYDRA_SET_MAP("box_dim", "b32", "n", "2, ", 1);
     HYDRA_SET_MAP("global_dim", "b32", "r", "0, ", of.columns);
@@ -100,7 +101,7 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
     HYDRA_SET_MAP("element_stride", "b32", "n", "2, ", 1);
     HYDRA_SET_MAP("elemtype", "b32", "n", "", Bytes == 2 ? 1 : 2); // u16, u32: bits as they are
     HYDRA_SET_MAP("interleave_layout", "b32", "n", "", 0);
-    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", 3); // of 128 bytes
+    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", Line == 128 ? 3 : 2); // of so many bytes
     HYDRA_SET_MAP("fill_mode", "b32", "n", "", 0); // zeros
   }
   __syncwarp();
@@ -354,6 +355,11 @@ template <int Stages> struct Turns {
       stage = 0;
       phase ^= 1;
     }
+  }
+  /// What somebody else uses.
+  __device__ __forceinline__ void skip(int count) {
+    phase ^= (stage + count) / Stages & 1;
+    stage = (stage + count) % Stages;
   }
   __device__ __forceinline__ int last() const { return stage == 0 ? Stages - 1 : stage - 1; }
 };

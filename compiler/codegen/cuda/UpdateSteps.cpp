@@ -1,0 +1,297 @@
+// Which gradients of matrices are used where they are summed, and how that is cut into blocks.
+#include "compiler/codegen/cuda/ExpandSteps.h"
+#include "compiler/codegen/cuda/GroupText.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
+
+#include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/Target.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace hydra::cuda {
+
+namespace {
+
+/// As in templates/update_hopper.cuh.
+constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384;
+/// Of a tile. The sums of wider ones (160) and the arithmetic of AdamW do not both fit in
+/// registers.
+constexpr int64_t kTileColumns = 128;
+
+/// A launch that uses rows of a gradient, from `begin` on.
+struct Part {
+  plan::LaunchOp launch;
+  int64_t begin, rows;
+};
+
+/// A gradient and the groups that use it, which are one and the same for each of its parts.
+struct Update {
+  RowProgram program;
+  int64_t rows = 0, columns = 0, sums = 0;
+  unsigned gradient = 0;              ///< among the inputs
+  SmallVector<unsigned> reads, whole; ///< inputs: numbers of the domain; those that all share
+  SmallVector<unsigned> wide, narrow; ///< results, in f32 and in 16 bits
+  SmallVector<Part> parts;            ///< by their rows
+};
+
+bool isDense(Value value) { return typeOf(value).getLayout().isIdentity(); }
+
+/// Whether the copy engine reaches the rows of a matrix: they are of 16-byte pieces.
+bool hasPieces(Value matrix) {
+  const MemRefType type = typeOf(matrix);
+  return type.getRank() == 2 && isDense(matrix) && plan::alignmentOf(matrix) >= 16 &&
+         type.getDimSize(1) * elementBytes(type.getElementType()) % 16 == 0;
+}
+
+/// The rows of the gradient that a launch reads, as the input that has the number `gradient`.
+std::optional<Part> partOf(plan::LaunchOp launch, Value gradient, unsigned &input) {
+  const plan::Place whole = plan::placeOf(gradient);
+  const int64_t row = typeOf(gradient).getDimSize(1) * 4;
+  std::optional<Part> part;
+  for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
+    const plan::Place place = plan::placeOf(arg);
+    if (place.buffer != whole.buffer)
+      continue;
+    if (part || launch.getAccess()[i] != plan::kRead || !isDense(arg) ||
+        typeOf(arg).getNumElements() * 4 % row != 0 || (place.bytes - whole.bytes) % row != 0)
+      return std::nullopt;
+    part = Part{launch, (place.bytes - whole.bytes) / row, typeOf(arg).getNumElements() * 4 / row};
+    input = i;
+  }
+  return part;
+}
+
+/// Sorts inputs and results of the group; false where one is of a kind that the kernel has not.
+bool sortArguments(Update &update) {
+  for (auto [i, input] : llvm::enumerate(update.program.inputs)) {
+    if (i == update.gradient)
+      continue;
+    const bool isNumber = *input.form == RowForm::Tile;
+    if (isNumber && input.type != RowType::F32)
+      return false;
+    (isNumber ? update.reads : update.whole).push_back(i);
+  }
+  std::optional<RowType> narrow;
+  for (auto [i, result] : llvm::enumerate(update.program.results)) {
+    const bool isWide = result.type == RowType::F32;
+    if (result.form != RowForm::Tile || (!isWide && storageBytes(result.type) != 2) ||
+        (!isWide && narrow.value_or(result.type) != result.type))
+      return false;
+    if (!isWide)
+      narrow = result.type;
+    (isWide ? update.wide : update.narrow).push_back(i);
+  }
+  return !update.reads.empty();
+}
+
+/// Whether the arguments of a part are where the kernel can reach them, and what all numbers share
+/// is that of the first part.
+bool isReachable(const Update &update, const Part &part) {
+  plan::LaunchOp first = update.parts.front().launch, launch = part.launch;
+  const auto isMatrix = [&](unsigned arg) {
+    Value value = launch.getArgs()[arg];
+    return isDense(value) && plan::alignmentOf(value) >= 16 &&
+           typeOf(value).getNumElements() == part.rows * update.columns;
+  };
+  const unsigned results = update.program.inputs.size();
+  const auto isResult = [&](unsigned result) { return isMatrix(results + result); };
+  return launch.getKernelAttr() == first.getKernelAttr() && llvm::all_of(update.reads, isMatrix) &&
+         llvm::all_of(update.wide, isResult) && llvm::all_of(update.narrow, isResult) &&
+         llvm::all_of(update.whole, [&](unsigned arg) {
+           return plan::sameElements(launch.getArgs()[arg], first.getArgs()[arg]);
+         });
+}
+
+/// Nothing where there is no kernel for a matmul and those that use its sums.
+std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
+  constexpr int64_t kPiece = 8;
+  const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB()), c = typeOf(op.getC());
+  if (!op.getTransposeA() || op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
+      op.getBias() || op.getScaleA() || op.getSums() || op.getCompute() || launches.empty() ||
+      !isNarrowFloat(a.getElementType()) || a.getElementType() != b.getElementType() ||
+      !c.getElementType().isF32() || c.getRank() != 2 || !isDense(op.getC()) ||
+      !hasPieces(op.getA()) || !hasPieces(op.getB()) || c.getDimSize(1) % kPiece != 0)
+    return std::nullopt;
+  std::optional<RowProgram> program = programOf(launches.front());
+  if (!program || !canBeNumberText(*program))
+    return std::nullopt;
+  Update update;
+  update.program = std::move(*program);
+  update.rows = c.getDimSize(0);
+  update.columns = c.getDimSize(1);
+  update.sums = a.getDimSize(0);
+  for (plan::LaunchOp launch : launches) {
+    unsigned input = 0;
+    const std::optional<Part> part = partOf(launch, op.getC(), input);
+    if (!part || input >= update.program.inputs.size() ||
+        (!update.parts.empty() && input != update.gradient))
+      return std::nullopt;
+    update.gradient = input;
+    update.parts.push_back(*part);
+  }
+  llvm::sort(update.parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
+  if (update.program.inputs[update.gradient].type != RowType::F32 || !sortArguments(update))
+    return std::nullopt;
+  int64_t row = 0;
+  for (const Part &part : update.parts) {
+    if (part.begin != row || row % kPieceRows != 0 || !isReachable(update, part))
+      return std::nullopt;
+    row += part.rows;
+  }
+  return row == update.rows ? std::optional(std::move(update)) : std::nullopt;
+}
+
+/// How templates/update_hopper.cuh is launched.
+struct UpdateTiles {
+  int64_t blocks, count, stages, buffers, sharedBytes, scratchBytes;
+
+  /// Nothing where the target has no warpgroups, does not say how many multiprocessors it has, or
+  /// has no memory for a ring and two buffers.
+  static std::optional<UpdateTiles> of(const Update &update, TargetAttr target) {
+    constexpr int64_t kDepth = 64, kNumber = 2, kMap = 128, kBarrier = 8, kHelpers = 3, kTurns = 4,
+                      kMostStages = 4, kLeast = 2, kMostBuffers = 8;
+    UpdateTiles tiles;
+    tiles.blocks = target.getMultiprocessors();
+    if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
+      return std::nullopt;
+    tiles.count = ceilDiv(update.rows, kTileRows) * ceilDiv(update.columns, kTileColumns);
+    const int64_t stage = (kTileRows + kTileColumns) * kDepth * kNumber + 2 * kBarrier;
+    const int64_t slots = std::max(update.reads.size(), update.wide.size());
+    const int64_t narrow = update.narrow.size();
+    const int64_t buffer = kPieceRows * kPieceColumns * (4 * slots + 2 * narrow) + 3 * kBarrier;
+    const int64_t rest = kHelpers * kMap + kTurns * kBarrier;
+    const int64_t shared = target.getBlockShared() - rest;
+    tiles.stages = std::min(kMostStages, (shared - kLeast * buffer) / stage);
+    if (tiles.stages < kLeast)
+      return std::nullopt;
+    tiles.buffers = std::min(kMostBuffers, (shared - tiles.stages * stage) / buffer);
+    tiles.sharedBytes = rest + tiles.stages * stage + tiles.buffers * buffer;
+    const int64_t maps =
+        2 + update.parts.size() * (update.reads.size() + update.wide.size() + update.narrow.size());
+    tiles.scratchBytes = tiles.blocks * maps * kMap;
+    return tiles;
+  }
+
+  /// Of the kernel at the target's rates. The block with the most tiles multiplies its first with
+  /// nothing to update, and updates its last with nothing to multiply. Between, one hides the other
+  /// in part (kExposed). A last turn that few blocks have costs as much as a full one, so matrices
+  /// of less than two tiles a block, or a little more than a whole number of them, take longer.
+  double seconds(const Update &update, plan::MatmulOp op, const Roofline &rates) const {
+    const auto numbers = static_cast<double>(kTileRows * kTileColumns * blocks);
+    const auto bytes = static_cast<double>(4 * (update.reads.size() + update.wide.size()) +
+                                           2 * update.narrow.size());
+    std::string format;
+    llvm::raw_string_ostream(format) << typeOf(op.getA()).getElementType();
+    const auto rate = rates.matmulFlops.find(format);
+    const double flops = rate == rates.matmulFlops.end() ? rates.vectorFlops : rate->second;
+    const double multiply = 2 * numbers * static_cast<double>(update.sums) / flops,
+                 apply = numbers * bytes / rates.memoryBandwidth,
+                 both = std::max(multiply, apply) + kExposed * std::min(multiply, apply);
+    const auto turns = static_cast<double>(ceilDiv(count, blocks));
+    return rates.launchSeconds + multiply + (turns - 1) * both + apply;
+  }
+
+private:
+  /// What shows of the shorter of multiplying a tile and updating another, which share a
+  /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums
+  /// (docs/laboratory.md).
+  static constexpr double kExposed = 0.6;
+};
+
+/// `{x, y, …}`, with what `textOf` makes of each.
+template <typename Range, typename F> std::string listText(Range &&range, F textOf) {
+  std::string text;
+  for (const auto &one : range)
+    text += (text.empty() ? "" : ", ") + textOf(one);
+  return "{" + text + "}";
+}
+
+} // namespace
+
+bool canUseSums(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches, TargetAttr target) {
+  const std::optional<Update> update = updateOf(op, launches);
+  const std::optional<UpdateTiles> tiles = update ? UpdateTiles::of(*update, target) : std::nullopt;
+  if (!tiles)
+    return false;
+  const std::optional<Roofline> rates = rooflineOf(target);
+  if (!rates)
+    return true; // fewer bytes is all that is known
+  double apart = cast<plan::StepInterface>(op.getOperation()).seconds(*rates);
+  for (plan::LaunchOp launch : launches)
+    apart += cast<plan::StepInterface>(launch.getOperation()).seconds(*rates);
+  return tiles->seconds(*update, op, *rates) < apart;
+}
+
+void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
+  const Update update = *updateOf(op, launches);
+  const UpdateTiles tiles = *UpdateTiles::of(update, launcher.target);
+  const unsigned inputs = update.program.inputs.size();
+  Arguments arguments;
+  const std::string a = arguments.add(op.getA(), plan::kRead),
+                    b = arguments.add(op.getB(), plan::kRead);
+
+  // What all numbers share is read by its name; others are the kernel's.
+  SmallVector<std::string> names(inputs), results(update.program.results.size());
+  plan::LaunchOp first = update.parts.front().launch;
+  for (unsigned i : update.whole)
+    names[i] = loadedText(update.program.inputs[i].type,
+                          "*" + arguments.add(first.getArgs()[i], plan::kRead));
+  names[update.gradient] = "sum";
+  for (auto [i, input] : llvm::enumerate(update.reads))
+    names[input] = formatv("read[{0}]", i);
+  for (auto [i, result] : llvm::enumerate(update.wide))
+    results[result] = formatv("wide[{0}]", i);
+  for (auto [i, result] : llvm::enumerate(update.narrow))
+    results[result] = formatv("narrow[{0}]", i);
+  const NumberText text = numberGroupText(update.program, names, results);
+
+  const auto lists = [&](ArrayRef<unsigned> numbers, unsigned plus, int64_t how) {
+    return listText(update.parts, [&](const Part &part) {
+      plan::LaunchOp launch = part.launch;
+      return listText(numbers, [&](unsigned number) {
+        return arguments.add(launch.getArgs()[number + plus], how);
+      });
+    });
+  };
+  const std::string ends = listText(
+      update.parts, [](const Part &part) { return std::to_string(part.begin + part.rows); });
+  const std::string reads = lists(update.reads, 0, plan::kRead),
+                    wide = lists(update.wide, inputs, plan::kWrite),
+                    narrow = lists(update.narrow, inputs, plan::kWrite);
+  const StringRef number = cType(typeOf(op.getA()).getElementType());
+  const StringRef rounded =
+      update.narrow.empty()
+          ? number
+          : StringRef(
+                support::formatOf(formatOf(update.program.results[update.narrow.front()].type))
+                    .cuda);
+  Value maps = plan::BufferOp::create(
+      launcher.b, op.getLoc(), MemRefType::get({tiles.scratchBytes / 4}, launcher.b.getI32Type()),
+      plan::Segment::transient, plan::Category::workspace, IntegerAttr());
+  const std::string scratch = arguments.add(maps, plan::kWrite);
+  arguments.types.back() = "unsigned char *";
+
+  for (plan::LaunchOp launch : launches)
+    launcher.take(cast<plan::StepInterface>(launch.getOperation()));
+  // The sums are neither written nor read.
+  launcher.setWork(launcher.flops(),
+                   std::max<int64_t>(0, launcher.bytes() - 2 * 4 * update.rows * update.columns));
+  LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};
+  shape.letsLater = false; // its blocks have whole multiprocessors, for long
+  launcher.launch(
+      "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+      formatv(
+          "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}> tensors = {{{5}, {6}, {7}, "
+          "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}>({16}, {17}, "
+          "tensors, {18}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{19}});",
+          update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
+          rounded, ends, reads, wide, narrow, text.shared, update.rows, update.columns, update.sums,
+          kTileColumns, tiles.stages, tiles.buffers, a, b, scratch, text.each)
+          .str(),
+      shape, arguments.values, arguments.access);
+}
+
+} // namespace hydra::cuda

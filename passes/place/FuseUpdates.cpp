@@ -1,0 +1,132 @@
+// hydra-fuse-updates: gradients of matrices are used where they are summed.
+#include "dialects/hydra/Target.h"
+#include "dialects/plan/KernelExpansion.h"
+#include "dialects/plan/Ordering.h"
+#include "passes/Passes.h"
+#include "passes/place/Batches.h"
+#include "passes/place/BufferUsers.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_FUSEUPDATES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Whether two values have bytes in common.
+bool overlap(Value a, Value b) {
+  const plan::Place x = plan::placeOf(a), y = plan::placeOf(b);
+  return x.buffer == y.buffer &&
+         x.bytes < y.bytes + plan::extentBytes(cast<MemRefType>(b.getType())) &&
+         y.bytes < x.bytes + plan::extentBytes(cast<MemRefType>(a.getType()));
+}
+
+/// Whether one of the two writes what the other uses.
+bool conflict(Operation *a, Operation *b) {
+  const SmallVector<plan::BufferUse> ofA = plan::usesOf(a), ofB = plan::usesOf(b);
+  return llvm::any_of(ofA, [&](const plan::BufferUse &x) {
+    return llvm::any_of(ofB, [&](const plan::BufferUse &y) {
+      // Iterations of loops move buffers.
+      const bool meet = a->getNumRegions() + b->getNumRegions() == 0
+                            ? overlap(x.value, y.value)
+                            : plan::placeOf(x.value).buffer == plan::placeOf(y.value).buffer;
+      return meet && (x.writes || y.writes);
+    });
+  });
+}
+
+/// A matmul and the launches that use its result.
+class Update {
+public:
+  explicit Update(plan::MatmulOp matmul) : matmul(matmul) {}
+
+  /// Marks the matmul, and puts the launches right behind it, where the last of them stands.
+  bool fuse(const plan::KernelExpansionInterface &backends, TargetAttr target) {
+    if (!findLaunches() || !backends.canUseSums(matmul, launches, target) || writesOverRead() ||
+        !canMeet())
+      return false;
+    plan::LaunchOp last = launches.back();
+    matmul->moveBefore(last);
+    for (plan::LaunchOp launch : ArrayRef(launches).drop_back())
+      launch->moveBefore(last);
+    matmul->setAttr(plan::kUpdatesAttr,
+                    IntegerAttr::get(IntegerType::get(matmul.getContext(), 64), launches.size()));
+    return true;
+  }
+
+private:
+  /// All that uses the result, in order; false where that is more than launches behind the matmul.
+  bool findLaunches() {
+    plan::BufferOp sums = plan::placeOf(matmul.getC()).buffer;
+    if (!sums.isTransient())
+      return false;
+    for (Operation *user : usersOf(sums.getBuffer())) {
+      if (user == matmul)
+        continue;
+      auto launch = dyn_cast<plan::LaunchOp>(user);
+      if (!launch || launch->getBlock() != matmul->getBlock() || !matmul->isBeforeInBlock(launch))
+        return false;
+      launches.push_back(launch);
+    }
+    llvm::sort(launches, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    return !launches.empty();
+  }
+
+  /// Whether a result lies over what is read elsewhere. In the place of numbers that the same
+  /// launch reads it may lie: each is read and written by one thread.
+  bool writesOverRead() const {
+    SmallVector<plan::StepInterface> steps{matmul};
+    steps.append(launches.begin(), launches.end());
+    for (plan::LaunchOp launch : launches)
+      for (auto [to, access] : llvm::zip(launch.getArgs(), launch.getAccess())) {
+        if (access == plan::kRead)
+          continue;
+        for (plan::StepInterface step : steps)
+          for (auto [arg, how] : llvm::zip(step.getArgs(), step.getAccesses())) {
+            const bool isPlace = step == launch && how == plan::kRead &&
+                                 plan::sameElements(arg, to) && arg.getType() == to.getType();
+            const bool isItself = step == launch && arg == to && how != plan::kRead;
+            if (!isPlace && !isItself && overlap(arg, to))
+              return true;
+          }
+      }
+    return false;
+  }
+
+  /// Whether the matmul and all launches can wait for the last one.
+  bool canMeet() const {
+    SmallVector<Operation *> waiting{matmul};
+    auto next = launches.begin();
+    for (Operation *at = matmul->getNextNode(); at != launches.back(); at = at->getNextNode())
+      if (at == *next)
+        waiting.push_back(*next++);
+      else if (isa<plan::BlockInterface>(at) &&
+               llvm::any_of(waiting, [&](Operation *op) { return conflict(op, at); }))
+        return false;
+    return true;
+  }
+
+  plan::MatmulOp matmul;
+  SmallVector<plan::LaunchOp> launches;
+};
+
+struct FuseUpdates : impl::FuseUpdatesBase<FuseUpdates> {
+  void runOnOperation() override {
+    const TargetAttr target = targetOf(getOperation());
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
+      const auto *backends = plan::kernelExpansionOf(module);
+      if (!backends)
+        return signalPassFailure();
+      for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
+        SmallVector<plan::MatmulOp> matmuls(program.getBody().getOps<plan::MatmulOp>());
+        for (plan::MatmulOp matmul : matmuls)
+          fused += Update(matmul).fuse(*backends, target);
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,134 @@
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 2, block_shared = 232448, features = ["wgmma"]>}' --hydra-fuse-updates | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 2, block_shared = 232448, features = ["wgmma"]>}' --hydra-fuse-updates --hydra-expand-kernels | FileCheck %s --check-prefix=KERNELS
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 2, block_shared = 166912>}' --hydra-fuse-updates | FileCheck %s --check-prefix=NONE
+// RUN: hydra-opt %s --hydra-fuse-updates | FileCheck %s --check-prefix=NONE
+
+// Without matmuls of warpgroups, or on a CPU, nothing is marked.
+// NONE-NOT: plan.updates
+
+// A gradient whose rows are two parameters. The matmul waits for the last of the launches that read it; the fill, which touches
+// nothing of theirs, is in front of all then.
+// CHECK-LABEL: plan.program @train
+// CHECK: plan.fill
+// CHECK: plan.matmul({{.*}}) -> (%[[DW:[^ ]*]] : memref<256x64xf32>) {{.*}}plan.updates = 2 : i64
+// CHECK-NEXT: plan.launch @sgd(
+// CHECK-NEXT: plan.launch @sgd(
+
+// One kernel, which has what the groups read and write as arguments, in the order of the gradient's rows, and behind them memory for its
+// maps; learning rate and guard once.
+// KERNELS: plan.kernel @[[UPDATE:update_matmul_[0-9]+]] rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}(const bf16 * a0, const bf16 * a1, const float * a2, const unsigned char * a3, const float * a4, const float * a5, float * a6, float * a7, bf16 * a8, bf16 * a9, unsigned char * a10) { waitForEarlier(); const hopper_update::Tensors<2, 1, 1, 1, bf16> tensors = {{[{][{]}}128, 256}, {{[{][{]}}a4}, {a5}}, {{[{][{]}}a6}, {a7}}, {{[{][{]}}a8}, {a9}}};
+// KERNELS-SAME: updateHopper<256, 64, 512, 128,
+// KERNELS-LABEL: plan.program @train
+// KERNELS-NOT: plan.matmul
+// KERNELS-NOT: plan.launch @sgd
+// KERNELS: plan.launch @[[UPDATE]](read %{{.*}} : memref<512x256xbf16>, read %{{.*}} : memref<512x64xbf16>, {{.*}}op_class = #hydra.op_class<gemm>
+// KERNELS-NOT: plan.launch @sgd
+// KERNELS-LABEL: plan.program @watched
+
+// Not where something else reads the gradient: a norm, or who asked for it.
+// CHECK-LABEL: plan.program @watched
+// CHECK-NOT: plan.updates
+
+// Nor where what the matmul reads is written over before the update.
+// CHECK-LABEL: plan.program @overwritten
+// CHECK-NOT: plan.updates
+
+// Nor where an update writes over numbers that are read elsewhere in the gradient's rows.
+// CHECK-LABEL: plan.program @shifted
+// CHECK-NOT: plan.updates
+
+// Nor where sums are added to what is there.
+// CHECK-LABEL: plan.program @accumulated
+// CHECK-NOT: plan.updates
+plan.module @m {
+  plan.kernel @sgd rows 128 grain 1 [memref<128x64xf32>, memref<128x64xf32>, memref<f32>, memref<i1>, memref<128x64xf32>, memref<128x64xbf16>] {
+    %0 = plan.outer : tensor<128x64xf32>
+    %1 = plan.outer : tensor<128x64xf32>
+    %2 = plan.outer : tensor<f32>
+    %3 = plan.outer : tensor<i1>
+    %4:2 = hydra.fused rows = [128] inner = [64] (%arg0 = %0, %arg1 = %1, %arg2 = %2, %arg3 = %3) : tensor<128x64xf32>, tensor<128x64xf32>, tensor<f32>, tensor<i1> {
+      %9 = hydra.broadcast %arg2 shape = [128, 64] : tensor<f32>
+      %5 = hydra.mul %arg1, %9 : tensor<128x64xf32>, tensor<128x64xf32>
+      %6 = hydra.sub %arg0, %5 : tensor<128x64xf32>, tensor<128x64xf32>
+      %7 = hydra.guard %arg3, %6, %arg0 : tensor<i1>, tensor<128x64xf32>, tensor<128x64xf32>
+      %8 = hydra.cast %7 to = bf16 : tensor<128x64xf32>
+      hydra.yield %7, %8 : tensor<128x64xf32>, tensor<128x64xbf16>
+    }
+  }
+  plan.kernel @whole rows 256 grain 1 [memref<256x64xf32>, memref<256x64xf32>, memref<256x64xf32>] {
+    %0 = plan.outer : tensor<256x64xf32>
+    %1 = plan.outer : tensor<256x64xf32>
+    %2 = hydra.fused rows = [256] inner = [64] (%arg0 = %0, %arg1 = %1) : tensor<256x64xf32>, tensor<256x64xf32> {
+      %3 = hydra.sub %arg0, %arg1 : tensor<256x64xf32>, tensor<256x64xf32>
+      hydra.yield %3 : tensor<256x64xf32>
+    }
+  }
+  %gate = plan.buffer persistent param : memref<128x64xf32>
+  %up = plan.buffer persistent param : memref<128x64xf32>
+  %both = plan.buffer persistent param : memref<256x64xbf16>
+  %w = plan.buffer persistent param : memref<257x64xf32>
+  %gate16 = plan.view %both plus 0 : memref<256x64xbf16> to memref<128x64xbf16>
+  %up16 = plan.view %both plus 8192 : memref<256x64xbf16> to memref<128x64xbf16>
+  %lr = plan.buffer persistent other : memref<f32>
+  %ok = plan.buffer persistent other : memref<i1>
+  plan.program @train {
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %dw = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %high = plan.view %dw plus 8192 : memref<256x64xf32> to memref<128x64xf32>
+    plan.launch @sgd(read %up : memref<128x64xf32>, read %high : memref<128x64xf32>, read %lr : memref<f32>, read %ok : memref<i1>, write %up : memref<128x64xf32>, write %up16 : memref<128x64xbf16>)
+    %other = plan.buffer transient other : memref<16xf32>
+    plan.fill 1.0 -> (%other : memref<16xf32>) {label = "fill"}
+    plan.output "other" = %other : memref<16xf32>
+    %low = plan.view %dw plus 0 : memref<256x64xf32> to memref<128x64xf32>
+    plan.launch @sgd(read %gate : memref<128x64xf32>, read %low : memref<128x64xf32>, read %lr : memref<f32>, read %ok : memref<i1>, write %gate : memref<128x64xf32>, write %gate16 : memref<128x64xbf16>)
+  }
+  plan.program @watched {
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %dw = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    plan.launch @whole(read %p : memref<256x64xf32>, read %dw : memref<256x64xf32>, write %p : memref<256x64xf32>)
+    plan.output "dw" = %dw : memref<256x64xf32>
+  }
+  plan.program @overwritten {
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %dw = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.fill 1.0 -> (%x : memref<512x64xbf16>) {label = "fill"}
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    plan.launch @whole(read %p : memref<256x64xf32>, read %dw : memref<256x64xf32>, write %p : memref<256x64xf32>)
+    plan.output "x" = %x : memref<512x64xbf16>
+  }
+  plan.program @shifted {
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %dw = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    %q = plan.view %w plus 64 : memref<257x64xf32> to memref<256x64xf32>
+    plan.launch @whole(read %p : memref<256x64xf32>, read %dw : memref<256x64xf32>, write %q : memref<256x64xf32>)
+  }
+  plan.program @accumulated {
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %dw = plan.buffer transient grad : memref<256x64xf32>
+    plan.fill 0.0 -> (%dw : memref<256x64xf32>) {label = "fill"}
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, accumulate, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    plan.launch @whole(read %p : memref<256x64xf32>, read %dw : memref<256x64xf32>, write %p : memref<256x64xf32>)
+  }
+}
