@@ -38,7 +38,13 @@ template <int Parts, int Reads, int Wides, int Narrows, typename O> struct Tenso
   float *wide[Parts][Wides + 1];
   O *narrow[Parts][Narrows + 1]; // none has no elements, which C++ has no arrays of
 
-  __device__ __forceinline__ int begin(int part) const { return part == 0 ? 0 : ends[part - 1]; }
+  __device__ __forceinline__ int begin(int part) const { // by selection: an index would put all of this into memory
+    int row = 0;
+#pragma unroll
+    for (int i = 0; i + 1 < Parts; ++i)
+      row = part > i ? ends[i] : row;
+    return row;
+  }
   __device__ __forceinline__ int partOf(int row) const {
     int part = 0;
 #pragma unroll
@@ -330,6 +336,8 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
     if (turn > 0)
       waitFor(block.mayMultiply(group), phase);
     float c[halves][Width / 8][4];
+    // Few steps, unrolled, would be ordered anew, and then sums are spilled.
+#pragma unroll 1
     for (int step = 0; step < steps; ++step, ring.next()) {
       ring.awaitFull();
       const uint32 a = block.stages + ring.stage * Block::stageBytes, b = a + Block::aBytes;
