@@ -891,7 +891,10 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
     Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is: it takes groups that work number by
     number, and, of a matrix whose rows are several parameters (gate and up, or queries, keys and values), parts of 64 rows that one
     group works on. Marks the matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
-    *Numerics-changing*: sums of a matmul go in another order than the library's.
+    It is fused where that is faster by the target's rates: a turn of tiles costs as much for one block as for all, so matrices of few tiles
+    stay apart (UpdateSteps.cpp). Moments on the host (`--offload=optimizer`) stay apart too.
+    *Numerics-changing*: sums of a matmul may go in another order than the library's, and divisions and roots of an update are within a unit
+    in the last place. All else has the operations of the group, in its order.
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
   let statistics = [Statistic<"fused", "fused", "matmuls whose sums are used where they are made">];

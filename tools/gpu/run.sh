@@ -72,6 +72,28 @@ if [[ $wanted == *" test "* ]]; then
   check "moments on the host give the same bits" diff -r "$work"/{whole,offload}/step-00000040
   check "moments on the host, step by step" bin/hydra-run test/offload.plan "${train[@]:2}" --no-graph --poison --steps 40 --save "$work/no-graph"
   check "moments on the host give the same bits step by step" diff -r "$work"/{whole,no-graph}/step-00000040
+  # Updates where gradients are summed: the CPU's; those apart; no update of a batch that is left out, which a large rate makes
+  # of all behind the first; the same bits twice.
+  for name in odd few-sums many-sums; do
+    updates=(--data test/text --tokenizer=bytes --seed 1 --eval-batches 1 --steps 3)
+    check "updates, $name" bin/hydra-run test/updates/$name.plan "${updates[@]}" --save "$work/fused"
+    check "updates, $name, again" bin/hydra-run test/updates/$name.plan "${updates[@]}" --no-graph --poison --save "$work/again"
+    check "updates, $name, apart" bin/hydra-run test/updates/$name-apart.plan "${updates[@]}" --save "$work/apart"
+    for part in model optimizer; do
+      limit=2e-2
+      [[ $part == optimizer ]] && limit=5e-2 # squares of gradients
+      file=step-00000003/$part.safetensors
+      check "updates, $name: $part agrees with the CPU within $limit" bin/compare-tensors "$work/fused/$file" test/updates/$name-$part.safetensors $limit
+      check "updates, $name: $part agrees with updates apart within 5e-3" bin/compare-tensors "$work/fused/$file" "$work/apart/$file" 5e-3
+      check "updates, $name: $part has the same bits again" bin/compare-tensors "$work/fused/$file" "$work/again/$file" 0
+    done
+    check "updates, $name, left out" bin/hydra-run test/updates/$name.plan "${updates[@]}" --lr 0.3 --batch-filter 1 --save-every 1 --save "$work/filtered"
+    check "updates, $name: two of them were left out" test "$(grep -ac 'update skipped' "$work/log")" = 2
+    for part in model optimizer; do
+      check "updates, $name: $part is as before" bin/compare-tensors "$work/filtered"/step-0000000{1,3}/$part.safetensors 0
+    done
+    rm -rf "$work"/{fused,again,apart,filtered}
+  done
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   for model in llama-fp8 llama-blocks llama-delayed llama-sweeps ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
