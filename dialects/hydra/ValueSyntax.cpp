@@ -408,8 +408,8 @@ LogicalResult TypeInference::wantInteger(Value v, StringRef what) const {
 LogicalResult TypeInference::wantWeight(Value v, StringRef what) const {
   if (isInt8(element(v)) || (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
     return success();
-  return fail(what + " has elements of " + typeText(element(v)) + "; expected " + kModelFloats +
-              " or i8");
+  return fail(what + " has elements of " + typeText(element(v)) +
+              "; expected f32, bf16, f16 or i8");
 }
 
 LogicalResult TypeInference::wantRank(Value v, StringRef what, int64_t rank) const {

@@ -157,7 +157,7 @@ private:
     b.setInsertionPointAfter(param);
     StateOp::create(b, madeBy(kPass, param.getLoc()), b.getStringAttr(name),
                     b.getArrayAttr({param.getShape()[0]}), b.getF32Type(),
-                    InitAttr::get(b.getContext(), "zeros", {}), StringAttr(), Attribute(),
+                    InitAttr::get(b.getContext(), InitKind::zeros, {}), StringAttr(), Attribute(),
                     param.getSymNameAttr(), VariableRole::scale);
     param.setDtypeAttr(TypeAttr::get(b.getI8Type()));
     ++held;

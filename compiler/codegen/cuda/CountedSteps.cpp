@@ -73,8 +73,8 @@ private:
 
 bool CountedSteps::canTakePlaceOf(plan::SwitchOp choice) const {
   // In the order of a program that hydra-assign-streams has not given streams yet.
-  if (choice.getStream() != 0 || !choice.getWaits().empty() || choice.getSignals() >= 0 ||
-      choice.getCases().empty())
+  if (choice.getStream() != 0 || !choice.getWaits().empty() ||
+      static_cast<int64_t>(choice.getSignals()) >= 0 || choice.getCases().empty())
     return false;
   Block &whole = choice.getCases().back().front();
   return !whole.getOps<plan::StepInterface>().empty() && llvm::all_of(whole, [&](Operation &op) {

@@ -134,7 +134,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%t: tensor<2xi32>, %w: tensor<6x4xi32>) {
-    // expected-error@+1 {{hydra.embedding: table has elements of i32; expected a floating-point type}}
+    // expected-error@+1 {{hydra.embedding: table has elements of i32; expected f32, bf16, f16 or i8}}
     %y = hydra.embedding %t, %w : tensor<2xi32>, tensor<6x4xi32>
     hydra.return
   }

@@ -14,27 +14,28 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// The items of a block: heads in sections whose keys stay in L2, in each of them the long items
-/// first; blocks take items in turn, there and back, so that all get about as much. `lastLongest`: the
-/// last rows of a head have most to do, else the first.
-template <int Blocks, int Heads, int64 HeadBytes> struct Items {
-  int count, row = 0;
+/// The items of a block: heads in sections whose keys stay in L2. Every other section begins with its
+/// long items and the ones between with their short ones, so that items that follow each other are about
+/// as long; blocks take them in turn, there and back, and all get about as much. Short ones are the very
+/// last. `lastLongest`: the last rows of a head have most to do, else the first.
+template <int Blocks, int Heads, int Batch, int64 HeadBytes> struct Items {
+  static constexpr int heads = Heads * Batch, count = Blocks * heads;
+  static constexpr int most = HeadBytes < 24000000 ? 24000000 / HeadBytes : 1; // heads of a section
+  static constexpr int sections = (heads + most - 1) / most;
+  int row = 0;
   int block, head, batch;
 
-  __device__ __forceinline__ Items(int batches) : count(Blocks * Heads * batches) {}
   __device__ __forceinline__ bool next(bool lastLongest) {
     int item = row * gridDim.x + (row % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
     ++row;
     // In an incomplete row the blocks at the other end have none.
     if (item >= count)
       return false;
-    constexpr int section = HeadBytes < 24000000 ? 24000000 / HeadBytes : 1; // heads
-    int first = item / (section * Blocks) * section;
-    int heads = min(section, count / Blocks - first), rest = item - first * Blocks;
-    block = rest / heads;
-    if (lastLongest)
-      block = Blocks - 1 - block;
-    int at = first + rest % heads;
+    int section = ((item / Blocks + 1) * sections - 1) / heads;
+    int first = section * heads / sections, size = (section + 1) * heads / sections - first;
+    int in = item - first * Blocks, rank = in / size, at = first + in % size;
+    bool longFirst = (sections - 1 - section) % 2 == 0;
+    block = longFirst == lastLongest ? Blocks - 1 - rank : rank;
     head = at % Heads;
     batch = at / Heads;
     return true;
@@ -137,7 +138,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
+  Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
@@ -283,7 +284,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
+  Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
@@ -410,7 +411,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   float *statistics = reinterpret_cast<float *>(tiles + Stages * pair); // lse, delta of a stage
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
-  Items<blocks, KeyHeads, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items(Batch);
+  Items<blocks, KeyHeads, Batch, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items;
   int group = threadIdx.x / 128;
   startRings(keyRing, ring);
   // The queries of a block of keys, from its first to its last.
