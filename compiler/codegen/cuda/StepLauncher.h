@@ -1,8 +1,8 @@
 // Launches of kernels made from templates in the place of a plan's steps.
 #pragma once
 
-#include "compiler/codegen/rows/RowProgram.h"
 #include "compiler/codegen/cuda/TileRules.h"
+#include "compiler/codegen/rows/RowProgram.h"
 
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
