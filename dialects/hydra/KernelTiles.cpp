@@ -25,7 +25,7 @@ constexpr StringLiteral kWidth = "width";
 
 constexpr Size kAttentionSizes[] = {{kWidth, 1, 1 << 16, Grid::Multiples},
                                     {"rows", 64, 192, Grid::Multiples},
-                                    {"tile", 32, 64, Grid::Powers},
+                                    {"tile", 32, 128, Grid::Powers},
                                     {"stages", 2, 16, Grid::Multiples}};
 constexpr Size kFewRowsSizes[] = {{"depth", 256, 4096, Grid::Multiples},
                                   {"stages", 2, 16, Grid::Multiples},

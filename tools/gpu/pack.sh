@@ -95,11 +95,16 @@ while read -r base name target forward queries keys; do
     --kernel-tiles=attention_query_gradients:"$queries" --kernel-tiles=attention_key_gradients:"$keys" -o "$out/test/$base-$name.fb"
   cp "$out/test/$base.safetensors" "$out/test/$base-$name.safetensors"
 done << TILES
-forms-many64 one h200 rows=64,stages=2 rows=64,stages=2 rows=64,stages=2
-forms-many64 two h200 rows=128,stages=8 rows=128,stages=5 rows=128,stages=6
-forms-many64 three h200 rows=192,stages=3 rows=192,stages=3 rows=128,stages=3
-forms-many128 one h200 rows=64,stages=4 rows=64,stages=2 rows=64,stages=5
-forms-many128 two h200 rows=128,stages=2 rows=128,stages=2 rows=128,stages=2
+forms-many64 one h200 rows=64,tile=64,stages=2 rows=64,stages=2 rows=64,stages=2
+forms-many64 two h200 rows=128,tile=64,stages=8 rows=128,stages=5 rows=128,stages=6
+forms-many64 three h200 rows=192,tile=64,stages=3 rows=192,stages=3 rows=128,stages=3
+forms-many128 one h200 rows=64,tile=64,stages=4 rows=64,stages=2 rows=64,stages=5
+forms-many128 two h200 rows=128,tile=64,stages=2 rows=128,stages=2 rows=128,stages=2
+forms-many64 one-turns h200 rows=64,tile=128,stages=6 rows=64 rows=64
+forms-many64 two-turns h200 rows=128,tile=128,stages=4 rows=64 rows=64
+forms-many64 three-turns h200 rows=192,tile=128,stages=2 rows=64 rows=64
+forms-many128 one-turns h200 rows=64,tile=128,stages=3 rows=64 rows=64
+forms-many128 two-turns h200 rows=128,tile=128,stages=2 rows=64 rows=64
 forms-many64 tiles $out/no-wgmma.json rows=64,tile=64 rows=64,tile=64 rows=64,tile=64
 forms-many64 wide-tiles $out/no-wgmma.json rows=128,tile=32 rows=128,tile=64 rows=128,tile=32
 forms-96 wide-tiles $out/no-wgmma.json rows=128,tile=64 rows=128,tile=32 rows=64,tile=32

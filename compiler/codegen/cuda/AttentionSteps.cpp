@@ -24,9 +24,10 @@ public:
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
     std::string body =
-        (Twine(a.warpgroups ? "hopperForward"
-               : a.tiled    ? "attentionForward"
-                            : "plainForward") +
+        (Twine(takesTurns(a, *cut) ? "hopperForwardInTurns"
+               : a.warpgroups      ? "hopperForward"
+               : a.tiled           ? "attentionForward"
+                                   : "plainForward") +
          parameters(a, cutText(a, *cut), ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
          (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
             .str();
@@ -121,6 +122,7 @@ private:
     std::string mask, scores, element;
     bool warpgroups; ///< for the tensor cores of Hopper
     bool tiled;      ///< for those of others
+    bool plain;      ///< of whole sequences with a dense mask or none, and scores without a cap
     int64_t tile;    ///< rows that tiled kernels read at a time, unless the target says it
 
     int64_t widest() const { return std::max(width, valueWidth); }
@@ -136,12 +138,14 @@ private:
   template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors, Pass pass) {
     ArrayRef<int64_t> qs = typeOf(op.getQ()).getShape(), ks = typeOf(op.getK()).getShape(),
                       vs = typeOf(op.getV()).getShape();
-    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", false, false, 0};
+    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3],
+                "",    "",    "",    false, false, false, 0};
     a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", op.getCausal() ? "true" : "false", op.getChunk(),
                            op.getWindow())
                  .str();
     a.scores = scoresText(op);
     a.element = cType(typeOf(op.getQ()).getElementType()).str();
+    a.plain = op.getChunk() == 0 && op.getWindow() == 0 && !op.getCapAttr();
     bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && llvm::all_of(tensors, isTiled);
     a.warpgroups = tiles && a.widest() <= kNarrow && launcher.target.has(kWarpgroupMatmul);
     if (tiles && a.width == a.valueWidth && a.width <= kWidest)
@@ -178,6 +182,18 @@ private:
   static constexpr int64_t kNarrow = 128; ///< heads whose sums fit a thread twice
   static constexpr int64_t kWidest = 256; ///< of tiled kernels
 
+  /// Of the kernels for warpgroups: rows of a tile, and of one of attention_hopper_turns.cuh.
+  static constexpr int64_t kTile = 64, kTurnsTile = 128;
+  static constexpr int64_t kManyKeys = 512; ///< from which the latter measured faster
+
+  /// Whether attention_hopper_turns.cuh has it: o leaves through the place of the queries.
+  static bool mayTakeTurns(const Attention &a, Pass pass) {
+    return a.warpgroups && pass == Pass::Forward && a.width == a.valueWidth && a.width % 64 == 0;
+  }
+  static bool takesTurns(const Attention &a, const Cut &cut) {
+    return a.warpgroups && cut.tile == kTurnsTile;
+  }
+
   /// Bytes of shared memory of a tiled kernel, whose blocks have 64 m rows.
   static int64_t tiledShared(const Attention &a, int64_t m, int64_t tile, Pass pass) {
     // Own rows of one tensor or two, and two stages of two tiles; of queries with two numbers each.
@@ -207,7 +223,9 @@ private:
   /// as many as ptxas keeps without spilling.
   static int64_t mostUnits(const Attention &a, int64_t tile, Pass pass) {
     if (a.warpgroups) {
-      const int64_t widestOfThree = pass == Pass::Forward ? 80 : pass == Pass::Queries ? 64 : 0;
+      const int64_t widestOfThree = pass == Pass::Forward   ? (tile == kTurnsTile ? 64 : 80)
+                                    : pass == Pass::Queries ? 64
+                                                            : 0;
       return a.widest() <= widestOfThree ? 3 : 2;
     }
     const bool small = tile == 32;
@@ -221,8 +239,19 @@ private:
   Cut usualCut(const Attention &a, Pass pass) const {
     if (!a.warpgroups)
       return {pass == Pass::Forward ? rowTiles(a) : 1, a.tile};
+    if (mayTakeTurns(a, pass) && a.plain && a.keys >= kManyKeys)
+      if (const Cut cut = hopperCut(a, pass, kTurnsTile); cut.units > 1)
+        return cut;
+    return hopperCut(a, pass, kTile);
+  }
+
+  /// The same of kernels for warpgroups with tiles of `tile` rows.
+  Cut hopperCut(const Attention &a, Pass pass, int64_t tile) const {
+    const int64_t most = mostUnits(a, tile, pass);
+    if (tile == kTurnsTile)
+      return {warpgroups(a, pass, most, kItemsOfThree), tile, a.width <= 64 ? 3 : 2};
     const bool narrow = a.widest() <= 80;
-    return {warpgroups(a, pass, mostUnits(a, 64, pass)), 64,
+    return {warpgroups(a, pass, most, 1), tile,
             pass == Pass::Forward   ? (narrow ? 4 : 5)
             : pass == Pass::Queries ? (narrow ? 4 : 3)
                                     : 4};
@@ -239,9 +268,15 @@ private:
       return said.refuse(op) << "attention of " << a.element << " with heads of " << a.width
                              << " and " << a.valueWidth << " has no tiles here";
     if (const std::optional<int64_t> tile = said.get("tile")) {
+      const bool turns = mayTakeTurns(a, pass);
+      if (a.warpgroups && *tile != kTile && !(turns && *tile == kTurnsTile))
+        return said.refuse(op) << (turns ? "the kernels for warpgroups have tiles of 64 or 128 rows"
+                                         : "the kernel for warpgroups has tiles of 64 rows");
+      if (!a.warpgroups && *tile > 64)
+        return said.refuse(op) << "the kernel for this target has tiles of 32 or 64 rows";
+      if (a.warpgroups)
+        cut = hopperCut(a, pass, *tile);
       cut.tile = *tile;
-      if (a.warpgroups && cut.tile != 64)
-        return said.refuse(op) << "the kernel for warpgroups has tiles of 64 rows";
       if (a.width > kNarrow && cut.tile != 32)
         return said.refuse(op) << "heads of " << a.width << " have tiles of 32 rows";
     }
@@ -325,13 +360,17 @@ private:
                     shape, {dO, q, k, lse, dv}, {kRead, kRead, kRead, kRead, kWrite});
   }
 
+  /// Items for every multiprocessor from which blocks that take turns measured faster with three
+  /// warpgroups than with two, which share out few items more evenly.
+  static constexpr int64_t kItemsOfThree = 4;
+
   /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
-  /// room, and as leave a block for every multiprocessor.
-  int64_t warpgroups(const Attention &a, Pass pass, int64_t most) const {
+  /// room, and as leave an item for every multiprocessor, or `ofThree`.
+  int64_t warpgroups(const Attention &a, Pass pass, int64_t most, int64_t ofThree) const {
     const auto [rows, heads] = rowsAndHeads(a, pass);
     int64_t groups = most;
-    while (groups > 1 &&
-           ceilDiv(rows, 64 * groups) * heads * a.batch < launcher.target.getMultiprocessors())
+    while (groups > 1 && ceilDiv(rows, 64 * groups) * heads * a.batch <
+                             (groups == 3 ? ofThree : 1) * launcher.target.getMultiprocessors())
       --groups;
     return groups;
   }
@@ -342,12 +381,21 @@ private:
   /// Of each warpgroup its own rows: q; q, dO and o; k and v. Of each stage a tile of either width,
   /// for gradients of keys lse and delta of its queries, and two barriers.
   static int64_t hopperShared(const Attention &a, const Cut &cut, Pass pass) {
+    if (takesTurns(a, cut))
+      return turnsShared(a, cut);
     const int64_t narrow = tileBytes(a.width), wide = tileBytes(a.valueWidth);
     const int64_t own = narrow + (pass == Pass::Forward   ? 0
                                   : pass == Pass::Queries ? 2 * wide
                                                           : wide);
     const int64_t statistics = pass == Pass::Keys ? 2 * 64 * 4 : 0;
     return cut.units * own + cut.stages * (narrow + wide + statistics + 16) + 16;
+  }
+
+  /// Two stages of queries. Of each other stage a tile of keys and one of values, twice as large.
+  /// Of every place two barriers.
+  static int64_t turnsShared(const Attention &a, const Cut &cut) {
+    const int64_t tile = tileBytes(a.width);
+    return 2 * (cut.units * tile + 16) + cut.stages * 2 * (2 * tile + 16);
   }
 
   /// Blocks that share out what there is to do.
@@ -369,8 +417,7 @@ private:
   /// (see Alternative in runtime/plan/plan.fbs): whole sequences with a dense mask or none, and
   /// no cap.
   template <typename Op> void offer(Op op, const Attention &a, plan::LibraryFunction function) {
-    if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 || op.getCapAttr() ||
-        (op.getCausal() && a.queries != a.keys))
+    if (!a.warpgroups || !a.plain || (op.getCausal() && a.queries != a.keys))
       return;
     const bool works = function != plan::LibraryFunction::nothing;
     launcher.last.setSubstituteAttr(plan::SubstituteAttr::get(

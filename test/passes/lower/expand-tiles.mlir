@@ -2,9 +2,15 @@
 // the later wins, and a rule for heads of another width is for none here.
 //
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma", "bulk_copies"], tiles = ["attention_forward:rows=64,stages=2", "attention_forward:width=64,stages=6", "attention_forward:width=128,rows=128", "attention_query_gradients:rows=128,stages=3"], required_tiles = ["attention_key_gradients:rows=64,stages=2", "few_rows_matmul:depth=512,stages=3"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=HOPPER
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma", "bulk_copies"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=CHOSEN
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma", "bulk_copies"], tiles = ["attention_forward:tile=64,rows=64,stages=6"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=TILE64
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8, block_shared = 166912, tiles = ["attention_forward:rows=64,tile=32"], required_tiles = ["attention_query_gradients:rows=128,tile=32", "attention_key_gradients:tile=32", "few_rows_matmul:warps=4"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=TILES
 
-// HOPPER-DAG: launch [8, 1, 1, 256, 106608] source "{{.*}} attention_forward_{{.*}} hopperForward<1, 6, 1, 64, 64, 640, 640,
+// Many keys, heads of whole blocks: warpgroups take turns, on tiles of 128 keys.
+// CHOSEN: launch [8, 1, 1, 384, 131200] source "{{.*}} attention_forward_{{.*}} hopperForwardInTurns<2, 3, 1, 64, 64, 640, 640,
+// TILE64: launch [8, 1, 1, 256, 106608] source "{{.*}} attention_forward_{{.*}} hopperForward<1, 6, 1, 64, 64, 640, 640,
+
+// HOPPER-DAG: launch [8, 1, 1, 256, 213216] source "{{.*}} attention_forward_{{.*}} hopperForwardInTurns<1, 6, 1, 64, 64, 640, 640,
 // HOPPER-DAG: launch [8, 1, 1, 384, 98368] source "{{.*}} attention_query_gradients_{{.*}} hopperQueryGradients<2, 3, 1, 64, 64,
 // HOPPER-DAG: launch [8, 1, 1, 256, 50224] source "{{.*}} attention_key_gradients_{{.*}} hopperKeyGradients<1, 2, 1, 64, 64,
 // A row of 32 numbers is not as long as the depth.

@@ -81,21 +81,21 @@ __device__ __forceinline__ void hideTransposed(float (&p)[kTile / 8][4], const M
 
 //===-- Forward -------------------------------------------------------------------------------===//
 
-/// The keys that a block of queries sees.
-template <int Groups, int Queries, int Keys> struct QueryBlock {
+/// The keys that a block of queries sees, in tiles of `Rows`.
+template <int Groups, int Queries, int Keys, int Rows = kTile> struct QueryBlock {
   static constexpr int tiles = (Queries + kTile - 1) / kTile, blocks = (tiles + Groups - 1) / Groups;
   int firstTile, begin, end; // of the queries' tiles, negative where there are none; keys
 
   __device__ __forceinline__ QueryBlock(const Mask &mask, int block) {
     firstTile = block * Groups - (blocks * Groups - tiles); // the first block is the incomplete one
     int first = max(firstTile, 0) * kTile, last = min((firstTile + Groups) * kTile, Queries) - 1;
-    begin = mask.firstKey(first) / kTile * kTile;
+    begin = mask.firstKey(first) / Rows * Rows;
     end = mask.endKey(last, Keys);
   }
-  __device__ __forceinline__ int steps() const { return (end - begin + kTile - 1) / kTile; }
+  __device__ __forceinline__ int steps() const { return max(0, (end - begin + Rows - 1) / Rows); }
 };
 /// The part of it that a warpgroup needs.
-template <int Queries, int Keys> struct OwnSteps {
+template <int Queries, int Keys, int Rows = kTile> struct OwnSteps {
   int first, rows, skipped, steps;
   __device__ __forceinline__ OwnSteps(const Mask &mask, int tile, int begin, int end) {
     first = tile * kTile;
@@ -103,8 +103,8 @@ template <int Queries, int Keys> struct OwnSteps {
     skipped = 0;
     steps = 0;
     if (rows > 0) {
-      skipped = (mask.firstKey(first) - begin) / kTile;
-      steps = max(0, (mask.endKey(first + rows - 1, Keys) - begin + kTile - 1) / kTile - skipped);
+      skipped = min(mask.firstKey(first) - begin, max(0, end - begin)) / Rows;
+      steps = max(0, (mask.endKey(first + rows - 1, Keys) - begin + Rows - 1) / Rows - skipped);
     }
   }
 };

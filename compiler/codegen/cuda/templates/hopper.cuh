@@ -1,7 +1,7 @@
 // What kernels for Hopper are made of: matmuls of warpgroups (wgmma) on tiles in shared memory, and a ring
 // of tiles that one warpgroup fills and others read.
 //
-// A tile has 64 rows, in blocks of 64 columns: [column / 64][row][column % 64], where the 16-byte pieces of
+// A tile has 64 rows, or `Rows` where it says so, in blocks of 64 columns: [column / 64][row][column % 64], where the 16-byte pieces of
 // a row of 128 bytes are permuted by the row (the 128-byte swizzle of the matmuls). One copy serves
 // matmuls along rows and along columns, for every width that is a multiple of 16; a warp copies whole
 // lines of memory and meets no bank of shared memory twice.
@@ -12,7 +12,7 @@ constexpr int kTile = 64; // rows of a tile
 constexpr int kBlock = 64; // columns of a block of it
 constexpr int kBlockBytes = kTile * kBlock * 2;
 /// Numbers of a tile in shared memory.
-template <int Width> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * kTile * kBlock;
+template <int Width, int Rows = kTile> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * Rows * kBlock;
 
 //===-- Matmuls ------------------------------------------------------------------------------===//
 
@@ -110,14 +110,16 @@ template <int Pending, int N> __device__ __forceinline__ void waitForMatmuls(flo
 
 /// How a matmul finds a tile at an address in shared memory: blocks follow each other, eight rows of one
 /// take 1024 bytes, and rows are swizzled.
-__device__ __forceinline__ uint64 describe(uint32 address) {
-  return uint64(address >> 4) | uint64(kBlockBytes >> 4) << 16 | uint64(1024 >> 4) << 32 | uint64(1) << 62;
+template <int Rows = kTile> __device__ __forceinline__ uint64 describe(uint32 address) {
+  return uint64(address >> 4) | uint64(Rows * kBlock * 2 >> 4) << 16 | uint64(1024 >> 4) << 32 | uint64(1) << 62;
 }
 /// The k-th sixteen columns, or rows, which a matmul sums over.
-__device__ __forceinline__ uint64 columnsSummed(uint32 tile, int k) {
-  return describe(tile + k / 4 * kBlockBytes + k % 4 * 32);
+template <int Rows = kTile> __device__ __forceinline__ uint64 columnsSummed(uint32 tile, int k) {
+  return describe<Rows>(tile + k / 4 * (Rows * kBlock * 2) + k % 4 * 32);
 }
-__device__ __forceinline__ uint64 rowsSummed(uint32 tile, int k) { return describe(tile + k * 2048); }
+template <int Rows = kTile> __device__ __forceinline__ uint64 rowsSummed(uint32 tile, int k) {
+  return describe<Rows>(tile + k * 2048);
+}
 
 /// The rows of a warpgroup as the first operand, from a tile in shared memory.
 template <int Width> struct Rows {
@@ -148,31 +150,30 @@ __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], const Rows<Widt
   for (int k = 1; k < Width / 16; ++k)
     Matmul<T, kTile>::add(c, rows.at[k], columnsSummed(tile, k));
 }
-/// The same with 64 rows in shared memory.
-template <typename T, int Width>
-__device__ __forceinline__ void scores(float (&c)[kTile / 8][4], uint32 rows, uint32 tile) {
-  Matmul<T, kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
+/// The same with 64 rows in shared memory, and a tile of 8 N.
+template <typename T, int Width, int N>
+__device__ __forceinline__ void scores(float (&c)[N][4], uint32 rows, uint32 tile) {
+  Matmul<T, 8 * N>::set(c, columnsSummed(rows, 0), columnsSummed<8 * N>(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Matmul<T, kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
+    Matmul<T, 8 * N>::add(c, columnsSummed(rows, k), columnsSummed<8 * N>(tile, k));
 }
 
 /// Scores in T as the first operand.
-template <typename T>
-__device__ __forceinline__ void packScores(uint32 (&to)[kTile / 16][4], const float (&p)[kTile / 8][4]) {
+template <typename T, int N>
+__device__ __forceinline__ void packScores(uint32 (&to)[N][4], const float (&p)[2 * N][4]) {
 #pragma unroll
-  for (int k = 0; k < kTile / 16; ++k)
+  for (int k = 0; k < N; ++k)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       to[k][i] = pack<T>(p[2 * k + i / 2][i % 2 * 2], p[2 * k + i / 2][i % 2 * 2 + 1]);
 }
-/// c += p tile.
-template <typename T, int Width>
-__device__ __forceinline__ void addMatmul(float (&c)[Width / 8][4], const uint32 (&p)[kTile / 16][4],
-                                           uint32 tile) {
+/// c += p tile, of 16 N rows.
+template <typename T, int Width, int N>
+__device__ __forceinline__ void addMatmul(float (&c)[Width / 8][4], const uint32 (&p)[N][4], uint32 tile) {
 #pragma unroll
-  for (int k = 0; k < kTile / 16; ++k)
-    Matmul<T, Width>::addRows(c, p[k], rowsSummed(tile, k));
+  for (int k = 0; k < N; ++k)
+    Matmul<T, Width>::addRows(c, p[k], rowsSummed<16 * N>(tile, k));
 }
 
 /// f(x, n, i) for the numbers x = c[n][i] of a thread's part of a tile or of sums.
@@ -198,8 +199,8 @@ __device__ __forceinline__ void shareWithMatmuls() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// A warpgroup starts copying `Columns` <= 64 columns of 64 rows into a block; zeros from row `rows`.
-template <int Columns, typename T>
+/// A warpgroup starts copying `Columns` <= 64 columns of a tile into a block; zeros from row `rows`.
+template <int Columns, int Rows = kTile, typename T>
 __device__ __forceinline__ void fetchBlock(T *to, const T *from, int64 stride, int rows) {
   constexpr int pieces = Columns / 8, lanes = pieces <= 2 ? 2 : pieces <= 4 ? 4 : 8; // of a row
   constexpr int together = 128 / lanes;                                              // rows
@@ -209,25 +210,33 @@ __device__ __forceinline__ void fetchBlock(T *to, const T *from, int64 stride, i
   to += row * kBlock + (piece ^ row % 8) * 8;
   from += row * stride + piece * 8;
 #pragma unroll
-  for (int i = 0; i < kTile; i += together, to += together * kBlock, from += together * stride)
+  for (int i = 0; i < Rows; i += together, to += together * kBlock, from += together * stride)
     copyAsync(to, from, row + i < rows);
 }
 /// The same for a tile of `Width` columns.
-template <int Width, typename T>
+template <int Width, int Rows = kTile, typename T>
 __device__ __forceinline__ void fetchRows(T *to, const T *from, int64 stride, int rows) {
 #pragma unroll
   for (int block = 0; block < Width / kBlock; ++block)
-    fetchBlock<kBlock>(to + block * kTile * kBlock, from + block * kBlock, stride, rows);
+    fetchBlock<kBlock, Rows>(to + block * Rows * kBlock, from + block * kBlock, stride, rows);
   if constexpr (Width % kBlock != 0)
-    fetchBlock<Width % kBlock>(to + Width / kBlock * kTile * kBlock, from + Width / kBlock * kBlock, stride, rows);
+    fetchBlock<Width % kBlock, Rows>(to + Width / kBlock * Rows * kBlock, from + Width / kBlock * kBlock, stride, rows);
 }
 
 /// Registers of the threads that work and of those that fetch; together what a block starts with.
-template <int Groups> __device__ __forceinline__ void takeRegisters() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Groups == 1 ? 232 : Groups == 2 ? 240 : 160));
+template <int Groups> constexpr int kFewRegisters = Groups == 3 ? 32 : 24;
+template <int Groups, int Fetching = kFewRegisters<Groups>> __device__ __forceinline__ void takeRegisters() {
+  constexpr int started = Groups == 1 ? 256 : Groups == 2 ? 504 : 512; // of a thread of each warpgroup
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((started - Fetching) / Groups));
 }
-template <int Groups> __device__ __forceinline__ void cedeRegisters() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Groups == 3 ? 32 : 24));
+template <int Groups, int Fetching = kFewRegisters<Groups>> __device__ __forceinline__ void cedeRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Fetching));
+}
+
+/// Announces the copies that this thread has started when they have ended. Who waits for the barrier shares them with
+/// matmuls itself.
+__device__ __forceinline__ void announceCopies(uint32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 /// Announces copies in their order, each when the next has been started.
@@ -277,8 +286,9 @@ template <int Groups, int Stages, bool ByThreads> struct Ring {
   __device__ __forceinline__ int last() const { return stage == 0 ? Stages - 1 : stage - 1; }
 
   __device__ __forceinline__ void awaitFull() const { waitFor(full(stage), phase); }
-  /// At first all are empty: the phase before is over. What has been copied is announced first where
-  /// this has to wait.
+  /// At first all are empty: the phase before is over.
+  __device__ __forceinline__ void awaitEmpty() const { waitFor(empty(stage), phase ^ 1); }
+  /// What has been copied is announced first where this has to wait.
   __device__ __forceinline__ void awaitEmpty(Announcer &announcer) const {
     if (isOver(empty(stage), phase ^ 1))
       return;
