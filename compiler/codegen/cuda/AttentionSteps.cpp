@@ -240,8 +240,7 @@ private:
     if (!a.warpgroups)
       return {pass == Pass::Forward ? rowTiles(a) : 1, a.tile};
     if (mayTakeTurns(a, pass) && a.plain && a.keys >= kManyKeys)
-      if (const Cut cut = hopperCut(a, pass, kTurnsTile); cut.units > 1)
-        return cut;
+      return hopperCut(a, pass, kTurnsTile);
     return hopperCut(a, pass, kTile);
   }
 
@@ -249,7 +248,7 @@ private:
   Cut hopperCut(const Attention &a, Pass pass, int64_t tile) const {
     const int64_t most = mostUnits(a, tile, pass);
     if (tile == kTurnsTile)
-      return {warpgroups(a, pass, most, kItemsOfThree), tile, a.width <= 64 ? 3 : 2};
+      return {warpgroups(a, pass, most, kItemsOfThree), tile, a.width <= 64 ? 4 : 2};
     const bool narrow = a.widest() <= 80;
     return {warpgroups(a, pass, most, 1), tile,
             pass == Pass::Forward   ? (narrow ? 4 : 5)

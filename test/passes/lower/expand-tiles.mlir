@@ -7,7 +7,7 @@
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8, block_shared = 166912, tiles = ["attention_forward:rows=64,tile=32"], required_tiles = ["attention_query_gradients:rows=128,tile=32", "attention_key_gradients:tile=32", "few_rows_matmul:warps=4"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=TILES
 
 // Many keys, heads of whole blocks: warpgroups take turns, on tiles of 128 keys.
-// CHOSEN: launch [8, 1, 1, 384, 131200] source "{{.*}} attention_forward_{{.*}} hopperForwardInTurns<2, 3, 1, 64, 64, 640, 640,
+// CHOSEN: launch [8, 1, 1, 384, 164000] source "{{.*}} attention_forward_{{.*}} hopperForwardInTurns<2, 4, 1, 64, 64, 640, 640,
 // TILE64: launch [8, 1, 1, 256, 106608] source "{{.*}} attention_forward_{{.*}} hopperForward<1, 6, 1, 64, 64, 640, 640,
 
 // HOPPER-DAG: launch [8, 1, 1, 256, 213216] source "{{.*}} attention_forward_{{.*}} hopperForwardInTurns<1, 6, 1, 64, 64, 640, 640,
