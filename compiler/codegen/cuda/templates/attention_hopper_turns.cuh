@@ -20,7 +20,7 @@ constexpr int kKeys = 128; // of a tile
 
 /// Warpgroups of a block issue matmuls in turn, by barriers from 1 on: of each, that it may issue. All take as many
 /// turns.
-template <int Groups> struct Turns {
+template <int Groups> struct MatmulTurns {
   int group;
 
   /// The first of all turns is group 0's.
@@ -178,7 +178,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
   }
 
   takeRegisters<Groups, fetching>();
-  Turns<Groups> turns{group};
+  MatmulTurns<Groups> turns{group};
   turns.begin();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
   const float factor = score.factor() * kLog2e;
