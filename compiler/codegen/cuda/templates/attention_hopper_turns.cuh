@@ -141,7 +141,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
   T *keyTiles = shared + 2 * Groups * size, *valueTiles = keyTiles + Stages * keysSize;
   using Block = QueryBlock<Groups, Queries, Keys, kKeys>;
   T *barriers = valueTiles + Stages * keysSize;
-  Ring<Groups, 2, false> queryRing(barriers);
+  Ring<Groups, 2, true> queryRing(barriers);
   Ring<Groups, Stages, false> keyRing(barriers + 2 * 8), valueRing(barriers + 2 * 8 + Stages * 8);
   Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
   int group = threadIdx.x / 128;
