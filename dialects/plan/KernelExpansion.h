@@ -29,6 +29,10 @@ inline constexpr llvm::StringLiteral kCountedAttr = "plan.counted";
 /// reads elsewhere.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "plan.updates";
 
+/// On a launch that multiplies and moves bytes in turn: what share of the shorter of both shows
+/// beside the longer. Without it the shorter is hidden.
+inline constexpr llvm::StringLiteral kExposedAttr = "plan.exposed";
+
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
 public:
   explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}

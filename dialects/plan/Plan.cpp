@@ -1,5 +1,6 @@
 // Text and verification of the plan dialect.
 #include "dialects/plan/Plan.h"
+#include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Ordering.h"
 
 #include "dialects/hydra/Reference.h"
@@ -238,7 +239,13 @@ double StepInterface::seconds(const Roofline &rates) {
     kind = Arithmetic::Attention;
   std::string format;
   llvm::raw_string_ostream(format) << computedIn();
-  return rates.seconds(kind, format, getFlops(), getBytes());
+  const double seconds = rates.seconds(kind, format, getFlops(), getBytes());
+  auto exposed = (*this)->getAttrOfType<FloatAttr>(kExposedAttr);
+  if (!exposed)
+    return seconds;
+  return seconds +
+         exposed.getValueAsDouble() * std::min(rates.seconds(kind, format, getFlops(), 0),
+                                               rates.seconds(kind, format, 0, getBytes()));
 }
 
 bool AllGatherOp::meetsRanks() { return true; }

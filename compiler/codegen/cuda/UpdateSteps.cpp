@@ -5,6 +5,7 @@
 
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Target.h"
+#include "dialects/plan/KernelExpansion.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -194,7 +195,6 @@ struct UpdateTiles {
     return rates.launchSeconds + multiply + (turns - 1) * both + apply;
   }
 
-private:
   /// What shows of the shorter of multiplying a tile and updating another, which share a
   /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums
   /// (docs/laboratory.md).
@@ -292,6 +292,7 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
           kTileColumns, tiles.stages, tiles.buffers, a, b, scratch, text.each)
           .str(),
       shape, arguments.values, arguments.access);
+  launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(UpdateTiles::kExposed));
 }
 
 } // namespace hydra::cuda
