@@ -304,7 +304,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
                                      "hydra.cached_attention", "hydra.section",
                                      "hydra.sample",      "hydra.random",      "hydra.quantize",
-                                     "hydra.quantization_scale", "hydra.quantized_matmul"};
+                                     "hydra.quantization_scale", "hydra.quantized_matmul",
+                                     "hydra.scaled_linear"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

@@ -219,7 +219,7 @@ std::vector<DamageCase> cases() {
          p.variables[2]->role = VariableRole::scale;
          p.variables[2]->owner = 0;
        },
-       "variables[2].owner: w is no matrix of i8"},
+       "variables[2].owner: layers.0.w is no matrix of i8"},
       {"IntegersWithoutScale",
        [](PlanT &p) { p.tensors[p.variables[2]->tensor]->dtype = planfile::DType::i8; },
        "variables[2]: is of i8 and has 0 scales; expected one"},
