@@ -361,6 +361,10 @@ private:
       const Alternative &alternative = *step.alternatives()->Get(i);
       checkAlternative(Path(alternativePath, "action"), step.action_type(),
                        alternative.action_type(), ofLaunch && i > 0);
+      // The FlatBuffers verifier lets a type without its table pass.
+      if (alternative.action_type() != Action::NONE && !alternative.action())
+        failAt(Path(alternativePath, "action"), "is {}, whose fields are missing",
+               wordOf(alternative.action_type()));
       if (!std::isfinite(alternative.microseconds()))
         failAt(Path(alternativePath, "microseconds"), "{} is not finite",
                alternative.microseconds());

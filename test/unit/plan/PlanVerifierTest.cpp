@@ -393,6 +393,21 @@ std::vector<DamageCase> cases() {
   };
 }
 
+size_t offsetIn(const runtime::PlanFile &file, const uint8_t *place) {
+  return static_cast<size_t>(place - reinterpret_cast<const uint8_t *>(file.bytes().data()));
+}
+
+/// What the loader says of a plan that was damaged behind the encoder.
+std::string errorOf(std::vector<std::byte> bytes) {
+  runtime::sealPlan(bytes);
+  try {
+    runtime::PlanFile::parse(std::move(bytes), "plan.fb");
+  } catch (const support::Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
 } // namespace
 
 TEST_P(PlanRules, BrokenIsRejected) { expectError(GetParam()); }
@@ -418,18 +433,25 @@ TEST(PlanVerifier, AcceptsInterleavedVariables) {
 
 TEST(PlanVerifier, ElementsStandAtTheirAlignment) {
   const runtime::PlanFile file = samplePlan().load();
-  const auto *begin = reinterpret_cast<const uint8_t *>(file.bytes().data());
   const auto &table = reinterpret_cast<const flatbuffers::Table &>(*file.plan().tensors()->Get(0));
   std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
-  bytes[table.GetAddressOf(Tensor::VT_SHAPE) - begin] ^= std::byte{4};
-  runtime::sealPlan(bytes);
-  std::string message;
-  try {
-    runtime::PlanFile::parse(std::move(bytes), "plan.fb");
-  } catch (const support::Error &error) {
-    message = error.what();
-  }
-  EXPECT_EQ(message, "plan.fb: tensors[0].shape: does not begin at a multiple of 8 bytes");
+  bytes[offsetIn(file, table.GetAddressOf(Tensor::VT_SHAPE))] ^= std::byte{4};
+  EXPECT_EQ(errorOf(std::move(bytes)),
+            "plan.fb: tensors[0].shape: does not begin at a multiple of 8 bytes");
+}
+
+TEST(PlanVerifier, AnAlternativeHasTheFieldsOfItsAction) {
+  const runtime::PlanFile file = samplePlan().load();
+  const Block &block = *file.plan().programs()->Get(0)->blocks()->Get(kMatmul);
+  const auto *table =
+      reinterpret_cast<const uint8_t *>(block.node_as_Step()->alternatives()->Get(1));
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  const uint8_t *vtable = table - flatbuffers::ReadScalar<flatbuffers::soffset_t>(table);
+  flatbuffers::WriteScalar(bytes.data() + offsetIn(file, vtable) + Alternative::VT_ACTION,
+                           flatbuffers::voffset_t{0});
+  EXPECT_EQ(errorOf(std::move(bytes)),
+            "plan.fb: programs[0].blocks[3].step.alternatives[1].action: is matmul, whose fields "
+            "are missing");
 }
 
 TEST(PlanVerifier, MessagesStayOnOneLine) {
