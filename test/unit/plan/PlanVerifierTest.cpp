@@ -2,6 +2,7 @@
 #include "test/unit/plan/DamageCase.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace hydra::test {
 
@@ -445,10 +446,16 @@ TEST(PlanVerifier, AnAlternativeHasTheFieldsOfItsAction) {
   const Block &block = *file.plan().programs()->Get(0)->blocks()->Get(kMatmul);
   const auto *table =
       reinterpret_cast<const uint8_t *>(block.node_as_Step()->alternatives()->Get(1));
-  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  // A vtable of its own, behind all: tables of equal layout share one.
   const uint8_t *vtable = table - flatbuffers::ReadScalar<flatbuffers::soffset_t>(table);
-  flatbuffers::WriteScalar(bytes.data() + offsetIn(file, vtable) + Alternative::VT_ACTION,
-                           flatbuffers::voffset_t{0});
+  const auto size = flatbuffers::ReadScalar<flatbuffers::voffset_t>(vtable);
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  const size_t own = bytes.size(), place = offsetIn(file, table);
+  bytes.resize(own + size);
+  std::memcpy(&bytes[own], vtable, size);
+  flatbuffers::WriteScalar(&bytes[own + Alternative::VT_ACTION], flatbuffers::voffset_t{0});
+  flatbuffers::WriteScalar(&bytes[place], static_cast<flatbuffers::soffset_t>(place) -
+                                              static_cast<flatbuffers::soffset_t>(own));
   EXPECT_EQ(errorOf(std::move(bytes)),
             "plan.fb: programs[0].blocks[3].step.alternatives[1].action: is matmul, whose fields "
             "are missing");
