@@ -471,6 +471,11 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  for (const cl::Option *flag : std::initializer_list<const cl::Option *>{
+           &options.schedule, &options.lr, &options.minLr, &options.warmup, &options.stable,
+           &options.scheduleSteps, &options.clip, &options.noClip})
+    if (isGiven(*flag) && options.compile.mode != Mode::Train)
+      support::fail("--{} is for --mode=train, which has updates", flag->ArgStr.str());
   if (options.batchFilter && options.compile.mode != Mode::Train)
     support::fail("--batch-filter is for --mode=train");
   if (options.gradHistograms && options.compile.mode != Mode::Train)
