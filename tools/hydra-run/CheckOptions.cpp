@@ -96,6 +96,11 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--{} is of use only with --steps of a train plan", options.policies.begin()->first);
   if (options.packed && !measuresText)
     fail("--packed needs --data or --mix");
+  if (options.evalBatches > 0 && !measuresText)
+    fail("--eval-batches needs --data, --mix or --eval-data");
+  if ((options.prefetchThreads || options.prefetchBatches) && !measuresText)
+    fail("--prefetch-{} needs --data, --mix or --eval-data",
+         options.prefetchThreads ? "threads" : "batches");
   if (options.prefetchThreads && options.prefetchBatches &&
       (*options.prefetchThreads == 0) != (*options.prefetchBatches == 0))
     fail("--prefetch-threads {} and --prefetch-batches {}: either threads keep batches ready, or "
