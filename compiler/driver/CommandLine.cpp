@@ -81,13 +81,20 @@ std::string unknown(StringRef flag) {
   return support::unknownFlag(flag.str(), known);
 }
 
+/// One line about an argument without a flag behind the only one that a tool takes.
+std::string tooMany() {
+  const auto &taken = cl::SubCommand::getTopLevel().PositionalOpts;
+  const std::string what = taken.empty() ? "" : taken.front()->HelpStr.str();
+  return fmt::format("more than one {} is given; expected {} [flags]", what, what);
+}
+
 /// One line from what LLVM's parser prints, which is two lines.
 std::string shortened(StringRef text) {
   text.consume_front(state().program + ": ");
   if (text.starts_with("Unknown command line argument"))
     return unknown(takeQuoted(text));
   if (text.contains("positional argument"))
-    return "more than one model is given; expected MODEL.mlir [flags]";
+    return tooMany();
   return text.split('\n').first.str();
 }
 

@@ -51,6 +51,53 @@ std::string typeText(const PlanT &plan, const VariableT &variable) {
                      fmt::join(variable.member ? variable.member->shape : tensor.shape, ", "));
 }
 
+std::string unitText(const PlanT &plan, const VariableT &variable) {
+  if (!variable.member)
+    return "a tensor of its own";
+  return fmt::format("at element {} of a unit of which a rank has {}", variable.member->offset,
+                     fmt::join(plan.tensors[variable.tensor]->shape, " x "));
+}
+
+std::string cutText(const PlanT &plan, const VariableT &variable) {
+  std::vector<std::string> axes;
+  if (variable.member)
+    for (const uint32_t axis : variable.member->axes)
+      axes.push_back(plan.mesh[axis]->name);
+  return axes.empty() ? "whole on every rank" : fmt::format("cut along {}", fmt::join(axes, ", "));
+}
+
+std::string segmentText(const PlanT &plan, const VariableT &variable) {
+  return fmt::format("in the {} segment",
+                     EnumNameSegmentKind(plan.tensors[variable.tensor]->segment));
+}
+
+std::string stridesText(const PlanT &plan, const VariableT &variable) {
+  return fmt::format("with strides [{}]", fmt::join(plan.tensors[variable.tensor]->strides, ", "));
+}
+
+/// Type and shape of a variable of two plans, and where they do not tell the two apart, the first
+/// thing that does.
+std::pair<std::string, std::string> differenceText(const PlanT &onePlan, const VariableT &one,
+                                                   const PlanT &otherPlan, const VariableT &other) {
+  const std::string type = typeText(onePlan, one);
+  if (const std::string otherType = typeText(otherPlan, other); type != otherType)
+    return {type, otherType};
+  const auto roleText = [](const PlanT &, const VariableT &variable) {
+    return fmt::format("of role {}", EnumNameVariableRole(variable.role));
+  };
+  const auto frozenText = [](const PlanT &, const VariableT &variable) -> std::string {
+    return variable.frozen ? "frozen" : "not frozen";
+  };
+  using Aspect = std::string (*)(const PlanT &, const VariableT &);
+  for (const Aspect aspect :
+       {Aspect(roleText), Aspect(frozenText), segmentText, cutText, unitText, stridesText}) {
+    const std::string here = aspect(onePlan, one), there = aspect(otherPlan, other);
+    if (here != there)
+      return {fmt::format("{}, {},", type, here), fmt::format("{}, {},", type, there)};
+  }
+  return {type, type};
+}
+
 bool sameLayout(const TensorT &a, const TensorT &b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
          a.segment == b.segment;
@@ -236,12 +283,15 @@ private:
         place(own->tensor, other->tensor);
         continue;
       }
-      if (!isOfForm(*own))
+      if (!isOfForm(*own)) {
+        const auto [here, there] =
+            other ? differenceText(fast, *other, safe, *own)
+                  : std::pair<std::string, std::string>("not there", typeText(safe, *own));
         fail("{}: '{}' is {} in the plan and {} in {}, and they have to share it; "
              "what changes that are --precision, --shard, --offload and choices of the model, and "
              "with --shard passes that join projections, which --safe=O=2 keeps",
-             form.flag, own->name, other ? typeText(fast, *other) : "not there",
-             typeText(safe, *own), form.its);
+             form.flag, own->name, here, there, form.its);
+      }
       if (own->role == planfile::VariableRole::copy)
         checkCopy(*own);
       place(own->tensor, {});

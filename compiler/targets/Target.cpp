@@ -191,6 +191,9 @@ Target parse(const std::string &text, const std::string &origin) {
       support::fail("{}: values nest more than {} deep", origin, kMostNesting);
     return true;
   };
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    support::fail("{}: has a zero byte at {}; expected JSON text", origin, nul);
   json content;
   try {
     content = json::parse(text, check);

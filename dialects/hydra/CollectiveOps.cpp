@@ -14,6 +14,12 @@ namespace hydra {
 /// Between the names of axes that are taken as one.
 static constexpr char kAxisSeparator = '*';
 
+/// Whether flags and reports can give the name as it is.
+static bool isAxisName(StringRef name) {
+  return llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-' || c == '.'; });
+}
+
 LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> axes, ArrayRef<int64_t> sizes) {
   if (axes.empty() || axes.size() != sizes.size())
@@ -29,6 +35,9 @@ LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
     if (axis.getValue().contains(kAxisSeparator))
       return emitError() << "axis '" << axis.getValue() << "' of a mesh has a '" << kAxisSeparator
                          << "' in its name, which stands between names";
+    if (!isAxisName(axis.getValue()))
+      return emitError() << "axis '" << axis.getValue()
+                         << "' of a mesh: expected a name of letters, digits, '_', '-' and '.'";
     if (size < 1 || size > kMostRanks || (ranks *= size) > kMostRanks)
       return emitError() << "axis '" << axis.getValue() << "' of the mesh has " << size
                          << " ranks; expected 1 to " << kMostRanks << " in all";

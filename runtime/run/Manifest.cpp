@@ -152,7 +152,8 @@ public:
       return true;
     };
     content = json::parse(text, text + bytes.size(), watch, /*allow_exceptions=*/false);
-    if (!content.is_object())
+    // The JSON library takes a NUL for the end of the text and would ignore what follows.
+    if (!content.is_object() || std::ranges::find(bytes, std::byte{0}) != bytes.end())
       damaged("expected an object in JSON");
     const auto hash = content.find(kHash);
     if (hash == content.end())

@@ -102,6 +102,9 @@ public:
   /// held-out batches; otherwise on the batch of the next step. Throws Error, with the likely
   /// cause, when it is not finite, and on all ranks when one of them cannot read its batches.
   double evaluate();
+  /// The program that `evaluate` runs. Of a model with an entry @eval its loss need not be what
+  /// steps report: terms that only train are left out.
+  std::string evaluatingProgram() const;
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
   /// The same over all batches of a set of SessionOptions::evaluationSets.

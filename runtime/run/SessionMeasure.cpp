@@ -1,6 +1,7 @@
 // Losses of text that is not trained on.
 #include "runtime/run/Session.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,10 @@ void Session::drawMeasured(Part &part, uint64_t number) {
     problem = error.what();
   }
   options.ranks->decide(problem);
+}
+
+std::string Session::evaluatingProgram() const {
+  return support::shown(file.plan().programs()->Get(eval->program)->name()->string_view());
 }
 
 double Session::evaluate() {

@@ -235,8 +235,8 @@ private:
     if (!session.hasHeldOut()) {
       result.lastEvaluation = session.evaluate();
       prune();
-      progress.note(
-          fmt::format("after {} steps: loss {:.6f}", session.steps(), result.lastEvaluation));
+      progress.note(fmt::format("after {} steps: loss {:.6f} by program {}", session.steps(),
+                                result.lastEvaluation, session.evaluatingProgram()));
     }
     const size_t texts = session.measuredTexts().size();
     for (size_t i = 0; i < texts; ++i) {

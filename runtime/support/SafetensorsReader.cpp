@@ -60,6 +60,15 @@ Header parseHeader(std::string_view text, const std::string &origin) {
   return header;
 }
 
+/// The names of all formats that files have.
+std::string knownDTypes() {
+  std::string names;
+  for (const NumberFormat &format : numberFormats())
+    if (!format.safetensors.empty())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", format.safetensors);
+  return names;
+}
+
 /// Reads the header entry of one tensor. `where` is "file: tensor 'name'".
 class EntryReader {
 public:
@@ -80,9 +89,7 @@ public:
     const auto &name = value.get_ref<const std::string &>();
     if (const std::optional<DType> dtype = dtypeFromSafetensorsName(name))
       return *dtype;
-    fail("{}: dtype is '{}'; expected one of F64, F32, BF16, F16, I64, I32, I16, I8, U8, U16, "
-         "U32, BOOL",
-         where, shown(name));
+    fail("{}: dtype is '{}'; expected one of {}", where, shown(name), knownDTypes());
   }
 
   std::vector<int64_t> shape() const { return integers("shape"); }

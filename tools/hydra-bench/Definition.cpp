@@ -195,6 +195,9 @@ Definition readDefinition(const std::filesystem::path &file) {
   const support::InputFile input(file);
   const std::vector<std::byte> bytes = input.readAll();
   const auto *begin = reinterpret_cast<const char *>(bytes.data());
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (const auto nul = std::ranges::find(bytes, std::byte{0}); nul != bytes.end())
+    fail("{}: has a zero byte at {}; expected JSON text", input.name(), nul - bytes.begin());
   Json json;
   try {
     json = Json::parse(begin, begin + bytes.size());

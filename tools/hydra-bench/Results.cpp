@@ -45,8 +45,9 @@ Json readResults(const std::filesystem::path &path) {
   const std::vector<std::byte> bytes = input.readAll();
   const auto *begin = reinterpret_cast<const char *>(bytes.data());
   const Json json = Json::parse(begin, begin + bytes.size(), nullptr, false);
-  if (!json.is_object() || !json.contains("rows") || !json["rows"].is_array() ||
-      !json.contains("programs"))
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (std::ranges::find(bytes, std::byte{0}) != bytes.end() || !json.is_object() ||
+      !json.contains("rows") || !json["rows"].is_array() || !json.contains("programs"))
     fail("{} has no results of hydra-bench", input.name());
   return json;
 }

@@ -1,6 +1,7 @@
 // hydra-bench: sweeps of plans, by prediction and by measurement.
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-bench/Child.h"
@@ -52,6 +53,18 @@ void write(const std::string &path, const std::string &text) {
   support::AtomicFile file(path);
   file.write(std::as_bytes(std::span(text)));
   file.commit();
+}
+
+/// Throws Error where a result could not be written, which shows before anything is measured: where
+/// it would take the place of the definition or of another one, too.
+void checkFiles(const Options &options) {
+  const std::vector<support::NamedFile> outputs = {{"-o", options.out.value_or("")},
+                                                   {"--markdown", options.markdown.value_or("")},
+                                                   {"--csv", options.csv.value_or("")}};
+  support::checkOutputs({{"the definition", options.definition}}, outputs);
+  for (const auto &path : {options.out, options.markdown, options.csv})
+    if (path)
+      const support::AtomicFile trial(*path); // leaves nothing
 }
 
 void print(const std::string &text) {
@@ -125,6 +138,7 @@ int run(const Options &options) {
   const bench::Programs programs = programsOf(options);
   if (options.baseline)
     bench::readResults(*options.baseline); // what is wrong with it shows before hours of measuring
+  checkFiles(options);
   const auto out = options.out ? std::optional<std::filesystem::path>(*options.out) : std::nullopt;
   bench::Results results(out, definition, programs, options.again);
   bench::watchSignals();

@@ -61,6 +61,16 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
          options.save ? "save" : "resume", plan, support::shown(mode),
          options.save ? "" : "; --weights takes the parameters of one");
+  const bool steps = trainPlan && options.steps > 0;
+  const char *ofSteps = options.csv                                ? "csv"
+                        : options.log && !options.evalOnly         ? "log"
+                        : options.tensorboard && !options.evalOnly ? "tensorboard"
+                        : options.plot                             ? "plot"
+                        : options.logEvery > 0                     ? "log-every"
+                        : options.evalEvery > 0                    ? "eval-every"
+                                                                   : nullptr;
+  if (ofSteps && !steps)
+    fail("--{} is of use only with --steps of a train plan", ofSteps);
   const char *guarding = options.safe               ? "--safe"
                          : options.safetyWindow > 0 ? "--safety-window"
                          : options.safetyThroughput ? "--safety-throughput"
@@ -86,6 +96,11 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--{} is of use only with --steps of a train plan", options.policies.begin()->first);
   if (options.packed && !measuresText)
     fail("--packed needs --data or --mix");
+  if (options.evalBatches > 0 && !measuresText)
+    fail("--eval-batches needs --data, --mix or --eval-data");
+  if ((options.prefetchThreads || options.prefetchBatches) && !measuresText)
+    fail("--prefetch-{} needs --data, --mix or --eval-data",
+         options.prefetchThreads ? "threads" : "batches");
   if (options.prefetchThreads && options.prefetchBatches &&
       (*options.prefetchThreads == 0) != (*options.prefetchBatches == 0))
     fail("--prefetch-threads {} and --prefetch-batches {}: either threads keep batches ready, or "

@@ -98,7 +98,9 @@ ordered_json readRun(const fs::path &path) {
   if (file.size() <= most) {
     const std::vector<std::byte> bytes = file.readAll();
     const auto *const text = reinterpret_cast<const char *>(bytes.data());
-    run = ordered_json::parse(text, text + bytes.size(), nullptr, false);
+    // The JSON library takes a NUL for the end of the text and would ignore what follows.
+    if (std::ranges::find(bytes, std::byte{0}) == bytes.end())
+      run = ordered_json::parse(text, text + bytes.size(), nullptr, false);
   }
   if (!run.is_object() || run.value("format", ordered_json()) != kFormat ||
       !run.contains("arguments") || !run["arguments"].is_array() || !run.contains("starts") ||

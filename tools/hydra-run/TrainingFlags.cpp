@@ -55,9 +55,10 @@ void hydra::addData(CLI::App &app, RunOptions &options) {
               "them, or none: then they are initialised); every step gets the same values")
       ->excludes("--data")
       ->excludes("--mix");
-  group.option("--outputs", "FILE", options.outputs,
-               "safetensors to write: the program's outputs; for a train plan losses [N+1], "
-               "parameters and state");
+  group.option(
+      "--outputs", "FILE", options.outputs,
+      "safetensors to write: the program's outputs; for a train plan losses [N+1] (of N steps, "
+      "and what program eval gives after the last), parameters and state");
 }
 
 void hydra::addTraining(CLI::App &app, RunOptions &options) {

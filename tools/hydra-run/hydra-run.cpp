@@ -395,6 +395,16 @@ void describe(const runtime::Session &session, const runtime::Checkpoint *checkp
                                              checkpoint->state().step));
 }
 
+/// Throws Error where a file that is written at the end could not be, before hours of training.
+void tryOutputs(const RunOptions &options) {
+  std::vector<std::string> paths = {options.exportTo.value_or(""), options.benchJson.value_or("")};
+  if (options.profile.ends_with(".json"))
+    paths.push_back(options.profile);
+  for (const std::string &path : paths)
+    if (!path.empty())
+      const support::AtomicFile trial(path); // leaves nothing
+}
+
 /// As one of several ranks, with the channel to the others, or alone.
 int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank) {
   const bool leads = !channel || channel->leads();
@@ -413,6 +423,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     return 0;
   }
   checkOptions(options, file);
+  if (leads && !options.dryRun)
+    tryOutputs(options);
   const std::optional<RunDirectory> directory = options.run && leads && !options.dryRun
                                                     ? std::optional<RunDirectory>(*options.run)
                                                     : std::nullopt;

@@ -280,8 +280,15 @@ static void checkPassFlags(const HydracOptions &options) {
     needs("--reshard", "hydra-reshard", 0);
 }
 
-/// Throws Error for a report in a format that does not exist, before any work.
+/// Throws Error for a report in a format that does not exist, or of a plan that is not made, before
+/// any work.
 static void checkReports(const HydracOptions &options) {
+  if (options.reports() && (options.explain || isGiven(options.until)))
+    support::fail("reports are of a whole plan; expected no --{} with them",
+                  options.explain ? "explain" : "compile-to");
+  for (const cl::opt<std::string> *file : {&options.memoryTimeline, &options.budgetPicture})
+    if (isGiven(*file) && file->empty())
+      support::fail("--{} is ''; expected the name of a file", file->ArgStr.str());
   const std::string &memory = options.memoryReport, &cost = options.costReport;
   if (isGiven(options.memoryReport) && !memory.empty() && memory != "json")
     support::fail("--memory-report is '{}'; expected json or nothing", memory);
@@ -471,6 +478,11 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  for (const cl::Option *flag : std::initializer_list<const cl::Option *>{
+           &options.schedule, &options.lr, &options.minLr, &options.warmup, &options.stable,
+           &options.scheduleSteps, &options.clip, &options.noClip, &options.model.accum})
+    if (isGiven(*flag) && options.compile.mode != Mode::Train)
+      support::fail("--{} is for --mode=train, which has updates", flag->ArgStr.str());
   if (options.batchFilter && options.compile.mode != Mode::Train)
     support::fail("--batch-filter is for --mode=train");
   if (options.gradHistograms && options.compile.mode != Mode::Train)
@@ -479,8 +491,17 @@ static void checkUpdate(const HydracOptions &options) {
     support::fail("--average is for --mode=train, which has updates");
 }
 
+/// Throws Error for multiprocessors of a target that has none.
+static void checkMultiprocessors(const HydracOptions &options) {
+  if (const Target described = Target::named(options.target);
+      isGiven(options.sideMultiprocessors) && described.multiprocessors == 0)
+    support::fail("--side-multiprocessors is for GPUs; target {} has no multiprocessors",
+                  described.name);
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
+  checkMultiprocessors(*this);
   checkSharding(*this);
   checkGeneration(*this);
   checkWeights(*this);

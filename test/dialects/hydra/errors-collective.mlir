@@ -199,3 +199,9 @@ hydra.model @m version 1 mesh <["n", "d"], [3, 2]> bound {} {
 // expected-error@+1 {{axis 'n*d' of a mesh has a '*' in its name, which stands between names}}
 hydra.model @m version 1 mesh <["n*d"], [3]> bound {} {
 }
+
+// -----
+
+// expected-error@+1 {{axis '=' of a mesh: expected a name of letters, digits, '_', '-' and '.'}}
+hydra.model @m version 1 mesh <["="], [3]> bound {} {
+}

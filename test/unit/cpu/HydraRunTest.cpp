@@ -234,7 +234,9 @@ TEST_F(HydraRun, TrainsOnGivenValuesTheSameEveryTime) {
   const Outcome first = run(command + "a.safetensors --threads 1");
   EXPECT_EQ(first.status, 0);
   EXPECT_NE(first.output.find("step 1  loss 0.750000"), std::string::npos) << first.output;
-  EXPECT_NE(first.output.find("after 3 steps: loss"), std::string::npos) << first.output;
+  const size_t last = first.output.find("after 3 steps: loss");
+  ASSERT_NE(last, std::string::npos) << first.output;
+  EXPECT_NE(first.output.find(" by program eval\n", last), std::string::npos) << first.output;
   EXPECT_EQ(run(command + "b.safetensors --threads 2").status, 0);
   EXPECT_EQ(shell("cmp " + (folder / "a.safetensors").string() + " " +
                   (folder / "b.safetensors").string())

@@ -167,7 +167,7 @@ TEST(Safetensors, LiesInTheHeader) {
        inside + "has no shape; expected dtype, shape and data_offsets"},
       {R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})",
        inside + "dtype is 'F33'; expected one of F64, F32, BF16, F16, I64, I32, I16, I8, U8, "
-                "U16, U32, BOOL"},
+                "U16, U32, BOOL, F8_E4M3, F8_E5M2"},
       {R"({"a":{"dtype":32,"shape":[2],"data_offsets":[0,8]}})",
        inside + "dtype is 32; expected a string"},
       {R"({"a":{"shape":[2],"data_offsets":[0,8]}})",

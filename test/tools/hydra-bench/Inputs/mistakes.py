@@ -40,4 +40,8 @@ for words, change in mistakes.items():
     run = subprocess.run(["hydra-bench", "mistake.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert run.returncode == 1 and run.stdout == "", (words, run)
     assert run.stderr.count("\n") == 1 and run.stderr.startswith("hydra-bench: mistake.json: ") and words in run.stderr, (words, run.stderr)
+with open("mistake.json", "w") as file:
+    file.write(json.dumps(good) + "\0more")
+run = subprocess.run(["hydra-bench", "mistake.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+assert run.returncode == 1 and run.stderr == f"hydra-bench: mistake.json: has a zero byte at {len(json.dumps(good))}; expected JSON text\n", run
 print("all", len(mistakes), "mistakes are one line")
