@@ -10,6 +10,9 @@ import time
 plan, data, folder = sys.argv[1:]
 random.seed(1)
 
+# Whoever runs the tests by nohup ignores SIGHUP, and what ignores it leaves that to its children.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 
 def command(save, steps, *more):
     return ["hydra-run", plan, "--data", data, "--save", save, "--save-every", "1", "--keep", "2",
