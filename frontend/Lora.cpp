@@ -42,7 +42,9 @@ Adapters::Adapters(const support::SafetensorsFile &file) : file(file) {
       said == file.metadata().end()
           ? nlohmann::json()
           : nlohmann::json::parse(said->second, nullptr, /*allow_exceptions=*/false);
-  const bool isScale = scale.is_object() && scale.contains("rank") && scale.contains("alpha") &&
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  const bool isScale = scale.is_object() && said->second.find('\0') == std::string::npos &&
+                       scale.contains("rank") && scale.contains("alpha") &&
                        scale["rank"].is_number_unsigned() && scale["alpha"].is_number();
   if (!isScale || scale["rank"].get<uint64_t>() == 0 ||
       scale["rank"].get<uint64_t>() > uint64_t{1} << 20 ||

@@ -150,6 +150,12 @@ bool rejectValue(cl::Option &option, StringRef text, StringRef expected) {
   return true;
 }
 
+void checkFileNames(std::initializer_list<const cl::opt<std::string> *> flags) {
+  for (const cl::opt<std::string> *flag : flags)
+    if (flag->getNumOccurrences() > 0 && flag->empty())
+      support::fail("--{} is ''; expected the name of a file", flag->ArgStr.str());
+}
+
 bool MagnitudeParser::parse(cl::Option &option, StringRef, StringRef text, double &value) {
   value = 0.0;
   if (!text.getAsDouble(value) && std::isfinite(static_cast<float>(value)) && value >= 0.0)

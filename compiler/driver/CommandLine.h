@@ -5,6 +5,7 @@
 #include "llvm/Support/CommandLine.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 
@@ -26,6 +27,10 @@ void printOutput(llvm::StringRef text);
 
 /// Says that an option cannot be `text`; returns true, as the `parse` of an option does then.
 bool rejectValue(llvm::cl::Option &option, llvm::StringRef text, llvm::StringRef expected);
+
+/// Throws support::Error for a flag of a file that is given with an empty name, which would else be
+/// as if it was left out.
+void checkFileNames(std::initializer_list<const llvm::cl::opt<std::string> *> flags);
 
 // An option takes the `parse` of its parser class, which hides that of the base.
 // NOLINTBEGIN(bugprone-derived-method-shadowing-base-method)

@@ -53,8 +53,10 @@ std::optional<OwnModel> fromMetadata(const fs::path &file) {
     if (find(key) != expected)
       fail("{}: the metadata has the {} '{}'; expected {}", weights.name(), key, shown(find(key)),
            expected);
-  auto json = nlohmann::ordered_json::parse(find("config_json"), nullptr, false);
-  if (!json.is_object())
+  const std::string text = find("config_json");
+  auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (!json.is_object() || text.find('\0') != text.npos)
     fail("{}: the metadata has no config_json that is an object", weights.name());
   Config config(std::move(json), weights.name() + ": config_json");
   OwnModel model = readMegalodonJax(config);

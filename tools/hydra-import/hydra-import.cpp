@@ -173,6 +173,7 @@ LogicalResult importIntoModel(const Options &options) {
 LogicalResult import(const Options &options) {
   if (options.directory.empty())
     support::fail("no directory is given; expected DIR [flags], see --help");
+  checkFileNames({&options.model, &options.weights});
   if (!options.model.empty())
     return importIntoModel(options);
   if (!options.preset.empty() || !options.set.empty())

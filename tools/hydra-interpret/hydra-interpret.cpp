@@ -82,6 +82,7 @@ public:
   LogicalResult run() {
     options.model.checkQuantization();
     options.model.checkExchange();
+    checkFileNames({&options.inputs, &options.outputs});
     support::checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
                           {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
@@ -144,6 +145,8 @@ private:
     if (const cl::Option *flag = options.trainingFlag(); flag && mode != Mode::Train)
       support::fail("--{} is for --mode=train; the mode is {}", flag->ArgStr.str(),
                     modeName(mode).str());
+    if (mode == Mode::Forward && !options.program.tuning.freeze.empty())
+      support::fail("--freeze is for --mode=train and --mode=grad, which have gradients");
     if (entry.programRole() == ProgramRole::apply) {
       return entry.emitError() << "entry @" << name
                                << " is the second half of a training step; expected the first, "

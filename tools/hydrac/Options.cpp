@@ -286,9 +286,7 @@ static void checkReports(const HydracOptions &options) {
   if (options.reports() && (options.explain || isGiven(options.until)))
     support::fail("reports are of a whole plan; expected no --{} with them",
                   options.explain ? "explain" : "compile-to");
-  for (const cl::opt<std::string> *file : {&options.memoryTimeline, &options.budgetPicture})
-    if (isGiven(*file) && file->empty())
-      support::fail("--{} is ''; expected the name of a file", file->ArgStr.str());
+  checkFileNames({&options.memoryTimeline, &options.budgetPicture});
   const std::string &memory = options.memoryReport, &cost = options.costReport;
   if (isGiven(options.memoryReport) && !memory.empty() && memory != "json")
     support::fail("--memory-report is '{}'; expected json or nothing", memory);
