@@ -142,6 +142,9 @@ bool savesMemory(Options options) {
          options.replayLayers > 0;
 }
 
+/// What saves memory makes operands of gradients just before they are read.
+bool keepsOperands(Options options) { return !savesMemory(options); }
+
 std::unique_ptr<Pass> precisionPass(Options options) {
   MixedPrecisionOptions precision;
   if (wantsMixedPrecision(options))
@@ -365,6 +368,8 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 0, true, false, reshardPass, gathersAgain},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, true, 0, false, false, [](Options) { return createSplitGathers(); }, cutsInLevels},
+      {P::Group, false, 2, true, false, [](Options) { return createJoinWeightGradients(); },
+       keepsOperands},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},
       {P::Group, true, 0, false, false, fusionPass},

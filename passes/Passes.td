@@ -650,6 +650,28 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reused", "reused", "statistics that are read and no longer computed">];
 }
 
+def JoinWeightGradients : Pass<"hydra-join-weight-gradients", "::mlir::ModuleOp"> {
+  let summary = "the gradient of a weight that is used several times is one matmul";
+  let description = [{
+    A weight that k recursions multiply with has a gradient g1ᵀ x1 + … + gkᵀ xk. This pass makes it one matmul, of
+    the g below each other and the x below each other: k - 1 launches and tails less, and of 2 k + 1 times the
+    bytes of the gradient that are written and read, one. Operands are made where the concatenations are (hydra-to-plan), so
+    nothing is copied; where an operand cannot be (an input, a view, a part of another concatenation), the sum
+    stays. Products of one sum may also differ in their numbers of rows.
+
+    Operands of the backward pass live until the last of them is there. More than the products that no longer exist
+    they may take by `megabytes`; with rowwise recomputation or layers computed again, which are to save memory,
+    the pass does not run. Work on gathered rows (`hydra.compact`) stays as it is: hydra-skip-rows ends
+    each matmul where its own rows end, which is not known before the step runs. So recursions of HYDRA are
+    joined with fixed or static depths, and not with dynamic ones. *Numerics-changing*: rows are summed in
+    another order.
+  }];
+  let options = [Option<"megabytes", "megabytes", "int64_t", "512",
+                        "MiB of operands of a gradient that may live longer">];
+  let statistics = [Statistic<"weights", "weights", "gradients that are one matmul">,
+                    Statistic<"products", "products", "matmuls that they were">];
+}
+
 def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
   let summary = "a library's matmuls apply what follows them";
   let description = [{

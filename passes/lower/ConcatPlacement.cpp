@@ -47,8 +47,9 @@ static bool isReturned(Value value) {
 /// is theirs alone, and loops move what they work on.
 static bool mayBeShared(Value result, ConcatOp concat) {
   return concat->getParentOfType<EntryOp>().isProgram() && !isReturned(result) &&
-         build::typeOf(concat.getY()).getNumElements() <=
-             kMostParts * build::typeOf(result).getNumElements();
+         (concat->hasAttr(kPartsInPlaceAttr) ||
+          build::typeOf(concat.getY()).getNumElements() <=
+              kMostParts * build::typeOf(result).getNumElements());
 }
 
 /// Whether the readers of a value take it where it is such a part of a buffer, from element `start`

@@ -12,6 +12,10 @@ inline constexpr llvm::StringLiteral kViewAttr = "hydra.view";
 /// bytes; set by hydra-assign-layouts.
 inline constexpr llvm::StringLiteral kAdjacentAttr = "hydra.adjacent";
 
+/// Marks a concatenation that is for parts to be made in its place, whoever else reads them and
+/// however many there are; set by hydra-join-weight-gradients.
+inline constexpr llvm::StringLiteral kPartsInPlaceAttr = "hydra.parts_in_place";
+
 /// A value as elements of another that has bytes of its own (or, in a loop, lies in a sequence's):
 /// `root` itself, or a view of it.
 struct Layout {

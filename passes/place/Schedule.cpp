@@ -57,11 +57,12 @@ public:
   int64_t peakBytes() const { return peak; }
 
 private:
-  /// Bytes of a dense value; views, uses of variables and their new values own none.
+  /// Bytes of a dense value; views, uses of variables and their new values own none, and of a
+  /// concatenation whose parts are in place these have been counted.
   int64_t ownedBytes(Value v) const {
     Operation *op = v.getDefiningOp();
     if (!op || isa<UseOp>(op) || op->hasAttr(kViewAttr) || op->hasAttr(kAdjacentAttr) ||
-        updated.contains(v))
+        op->hasAttr(kPartsInPlaceAttr) || updated.contains(v))
       return 0;
     RankedTensorType type = build::typeOf(v);
     return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);

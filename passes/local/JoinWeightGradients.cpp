@@ -1,0 +1,230 @@
+// hydra-join-weight-gradients: a weight that is used several times has one matmul for its gradient.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/place/Layouts.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_JOINWEIGHTGRADIENTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-join-weight-gradients";
+/// Rows that begin elsewhere in a buffer are read by whole pieces of so many bytes.
+constexpr int64_t kPiece = 16;
+
+int64_t bytesOfType(RankedTensorType type) {
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// What a chain of additions adds up that nothing else reads, from the last one on.
+SmallVector<Value> termsOf(AddOp last) {
+  SmallVector<Value> terms, open{last->getOperand(1), last->getOperand(0)};
+  while (!open.empty()) {
+    const Value term = open.pop_back_val();
+    auto inner = term.getDefiningOp<AddOp>();
+    if (inner && inner->hasOneUse() && inner->getBlock() == last->getBlock())
+      open.append({inner->getOperand(1), inner->getOperand(0)});
+    else
+      terms.push_back(term);
+  }
+  return terms;
+}
+
+/// Whether a concatenation reads a value, itself or reshaped.
+bool isJoined(Value v) {
+  return llvm::any_of(v.getUsers(), [](Operation *user) {
+    return isa<ConcatOp>(user) || (isa<ReshapeOp>(user) && isJoined(user->getResult(0)));
+  });
+}
+
+/// Whether a program returns a value, itself or reshaped: outputs have bytes of their own.
+bool isReturned(Value v) {
+  return llvm::any_of(v.getUsers(), [](Operation *user) {
+    return isa<ReturnOp>(user) || (isa<ReshapeOp>(user) && isReturned(user->getResult(0)));
+  });
+}
+
+/// Whether what makes a matrix may write it anywhere: it is neither a variable, an input or a part
+/// of another value, nor lies somewhere else already.
+bool canBePlaced(Value matrix) {
+  Operation *op = build::behindReshapes(matrix).getDefiningOp();
+  if (!op || op->getNumOperands() == 0 || isa<LoopOp>(op))
+    return false;
+  auto storage = dyn_cast<StorageOpInterface>(op);
+  const Value made = build::behindReshapes(matrix);
+  return !(storage && storage.viewedOperand()) && !isJoined(made) && !isReturned(made);
+}
+
+bool isOfBackwardPass(Value v) {
+  ScopeAttr scope = scopeOf(build::behindReshapes(v).getDefiningOp()->getLoc());
+  return scope && scope.getPhase() != Phase::forward && scope.getPhase() != Phase::loss;
+}
+
+/// Matmuls of one weight's gradient, whose operands can be joined.
+using Products = SmallVector<MatmulOp>;
+
+struct JoinWeightGradients : impl::JoinWeightGradientsBase<JoinWeightGradients> {
+  using JoinWeightGradientsBase::JoinWeightGradientsBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      if (entry.isProgram())
+        join(entry);
+  }
+
+private:
+  void join(EntryOp entry) {
+    joinedRows.clear();
+    gatheredRows.clear();
+    Block &body = entry.getBody().front();
+    for (auto compact : body.getOps<CompactOp>())
+      gatheredRows.insert(build::shapeOf(compact.getMask())[0]);
+    SmallVector<AddOp> roots;
+    for (auto add : body.getOps<AddOp>()) {
+      const bool isTerm = add->hasOneUse() && isa<AddOp>(*add->user_begin()) &&
+                          add->user_begin()->getBlock() == &body;
+      if (!isTerm)
+        roots.push_back(add);
+    }
+    for (AddOp root : roots)
+      join(root);
+  }
+
+  void join(AddOp root) {
+    // By what else matmuls have: the formats of their operands, and attributes.
+    llvm::MapVector<DictionaryAttr, Products> alike;
+    for (Value term : termsOf(root))
+      if (MatmulOp product = ownProduct(term, root))
+        alike[kindOf(product)].push_back(product);
+    for (auto &[kind, products] : alike) {
+      llvm::sort(products, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      if (!pays(products))
+        continue;
+      ++weights;
+      this->products += products.size();
+      replace(products, joined(products));
+    }
+  }
+
+  /// Lets a value stand for the last of several terms of a sum, and leaves out the others.
+  static void replace(ArrayRef<MatmulOp> products, Value sum) {
+    for (MatmulOp product : products.drop_back()) {
+      Operation *add = *product->user_begin();
+      add->getResult(0).replaceAllUsesWith(add->getOperand(add->getOperand(0) == product.getC()));
+      add->erase();
+      product->erase();
+    }
+    MatmulOp last = products.back();
+    last.getC().replaceAllUsesWith(sum);
+    last->erase();
+  }
+
+  /// The matmul aᵀ b over rows, of two matrices, which makes a term for this sum alone.
+  MatmulOp ownProduct(Value term, AddOp root) const {
+    auto product = term.getDefiningOp<MatmulOp>();
+    if (!product || !product->hasOneUse() || product->getBlock() != root->getBlock() ||
+        product.getAddend() || !product.getTransposeA() || product.getTransposeB() ||
+        product.getQuantizeA() || product.getQuantizeB() || build::typeOf(term).getRank() != 2 ||
+        term.getType() != root->getResult(0).getType())
+      return {};
+    // Work on gathered rows ends where these end (hydra-skip-rows); joined it would not.
+    if (gatheredRows.contains(build::shapeOf(product.getA())[0]))
+      return {};
+    for (Value matrix : {product.getA(), product.getB()}) {
+      RankedTensorType type = build::typeOf(matrix);
+      const int64_t row = type.getShape()[1] * ((type.getElementTypeBitWidth() + 7) / 8);
+      if (row % kPiece != 0)
+        return {};
+    }
+    return product;
+  }
+
+  static DictionaryAttr kindOf(MatmulOp product) {
+    Builder b(product.getContext());
+    NamedAttrList kind(product->getAttrDictionary());
+    auto element = [](Value v) { return TypeAttr::get(build::typeOf(v).getElementType()); };
+    kind.set("a", element(product.getA()));
+    kind.set("b", element(product.getB()));
+    return kind.getDictionary(product.getContext());
+  }
+
+  /// Whether the operands of several matmuls can be made side by side, and what lives longer for it
+  /// is little beside the products that no longer exist.
+  bool pays(const Products &products) const {
+    if (products.size() < 2)
+      return false;
+    uint64_t longer = 0;
+    DenseSet<Value> seen;
+    for (const bool left : {true, false}) {
+      const SmallVector<Value> parts = operands(products, left);
+      const bool known = joinedRows.count(parts) > 0;
+      for (Value part : parts) {
+        if (!known && (!canBePlaced(part) || !seen.insert(build::behindReshapes(part)).second))
+          return false;
+        // Of the forward pass they are kept until here anyway.
+        if (!known && isOfBackwardPass(part))
+          longer += bytesOfType(build::typeOf(part));
+      }
+    }
+    MatmulOp first = products.front();
+    const uint64_t gone = (products.size() - 1) * bytesOfType(build::typeOf(first.getC()));
+    return longer <= gone + (static_cast<uint64_t>(megabytes) << 20);
+  }
+
+  static SmallVector<Value> operands(const Products &products, bool left) {
+    return llvm::map_to_vector(
+        products, [&](MatmulOp product) { return left ? product.getA() : product.getB(); });
+  }
+
+  /// One matmul where the last of several stands.
+  Value joined(const Products &products) {
+    MatmulOp first = products.front(), last = products.back();
+    OpBuilder b(last);
+    Value a = rows(b, operands(products, true)), x = rows(b, operands(products, false));
+    const Location loc = withCategory(madeBy(kPass, last.getLoc()), Category::grad);
+    return MatmulOp::create(b, loc, a, x, Value(), b.getUnitAttr(), UnitAttr(),
+                            first.getDtypeAttr(), first.getReducedReductionAttr(),
+                            first.getFullPrecisionAttr(), first.getComputeAttr())
+        .getC();
+  }
+
+  /// Matrices below each other. What multiplies another weight as well is joined once.
+  Value rows(OpBuilder &b, const SmallVector<Value> &parts) {
+    Value &whole = joinedRows[parts];
+    Operation *reader = &*b.getInsertionPoint();
+    if (whole && !whole.getDefiningOp()->isBeforeInBlock(reader))
+      whole.getDefiningOp()->moveBefore(reader); // which reads all parts, or stands behind who does
+    if (whole)
+      return whole;
+    auto concat =
+        ConcatOp::create(b, madeBy(kPass, parts.front().getLoc()), parts, b.getI64IntegerAttr(0));
+    concat->setAttr(kPartsInPlaceAttr, b.getUnitAttr());
+    return whole = concat.getY();
+  }
+
+  /// In the order of no address: only looked up.
+  struct InOrder {
+    bool operator()(const SmallVector<Value> &a, const SmallVector<Value> &b) const {
+      return std::lexicographical_compare(
+          a.begin(), a.end(), b.begin(), b.end(),
+          [](Value x, Value y) { return x.getAsOpaquePointer() < y.getAsOpaquePointer(); });
+    }
+  };
+  std::map<SmallVector<Value>, Value, InOrder> joinedRows;
+  DenseSet<int64_t> gatheredRows; ///< capacities of what hydra.compact gathers
+};
+
+} // namespace
+} // namespace hydra
