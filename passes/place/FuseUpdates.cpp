@@ -37,10 +37,11 @@ bool conflict(Operation *a, Operation *b) {
   });
 }
 
-/// A matmul and the launches that use its result.
+/// A matmul and the launches that use its result. `taken`: those that use another's already; what
+/// reads two gradients, of a weight that is used twice, can be in the epilogue of one alone.
 class Update {
 public:
-  explicit Update(plan::MatmulOp matmul) : matmul(matmul) {}
+  Update(plan::MatmulOp matmul, DenseSet<Operation *> &taken) : matmul(matmul), taken(taken) {}
 
   /// Marks the matmul, and puts the launches right behind it, where the last of them stands.
   bool fuse(const plan::KernelExpansionInterface &backends, TargetAttr target) {
@@ -53,11 +54,13 @@ public:
       launch->moveBefore(last);
     matmul->setAttr(plan::kUpdatesAttr,
                     IntegerAttr::get(IntegerType::get(matmul.getContext(), 64), launches.size()));
+    taken.insert(launches.begin(), launches.end());
     return true;
   }
 
 private:
-  /// All that uses the result, in order; false where that is more than launches behind the matmul.
+  /// All that uses the result, in order; false where that is more than free launches behind the
+  /// matmul.
   bool findLaunches() {
     plan::BufferOp sums = plan::placeOf(matmul.getC()).buffer;
     if (!sums.isTransient())
@@ -66,7 +69,8 @@ private:
       if (user == matmul)
         continue;
       auto launch = dyn_cast<plan::LaunchOp>(user);
-      if (!launch || launch->getBlock() != matmul->getBlock() || !matmul->isBeforeInBlock(launch))
+      if (!launch || taken.contains(launch) || launch->getBlock() != matmul->getBlock() ||
+          !matmul->isBeforeInBlock(launch))
         return false;
       launches.push_back(launch);
     }
@@ -109,6 +113,7 @@ private:
   }
 
   plan::MatmulOp matmul;
+  DenseSet<Operation *> &taken;
   SmallVector<plan::LaunchOp> launches;
 };
 
@@ -121,8 +126,9 @@ struct FuseUpdates : impl::FuseUpdatesBase<FuseUpdates> {
         return signalPassFailure();
       for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
         SmallVector<plan::MatmulOp> matmuls(program.getBody().getOps<plan::MatmulOp>());
+        DenseSet<Operation *> taken;
         for (plan::MatmulOp matmul : matmuls)
-          fused += Update(matmul).fuse(*backends, target);
+          fused += Update(matmul, taken).fuse(*backends, target);
       }
     }
   }

@@ -40,6 +40,17 @@
 // Nor where sums are added to what is there.
 // CHECK-LABEL: plan.program @accumulated
 // CHECK-NOT: plan.updates
+
+// What reads two gradients, as of a weight that is used twice, takes one from registers; the other is stored.
+// CHECK-LABEL: plan.program @twice
+// CHECK-NOT: plan.updates
+// CHECK: plan.matmul({{.*}}) -> (%[[SECOND:[^ ]*]] : memref<256x64xf32>) {label = "matmul", op_class = #hydra.op_class<gemm>, transpose_a}
+// CHECK-NEXT: plan.matmul({{.*}}) -> (%[[FIRST:[^ ]*]] : memref<256x64xf32>) {{.*}}plan.updates = 1 : i64
+// CHECK-NEXT: plan.launch @sum({{.*}}read %[[FIRST]] : memref<256x64xf32>, read %[[SECOND]] : memref<256x64xf32>
+// KERNELS-LABEL: plan.program @twice
+// KERNELS: plan.matmul({{.*}}) -> (%[[SECOND:[^ ]*]] : memref<256x64xf32>)
+// KERNELS: plan.launch @update_matmul_{{[0-9]+}}({{.*}}read %[[SECOND]] : memref<256x64xf32>
+// KERNELS-NOT: plan.launch @sum
 plan.module @m {
   plan.kernel @sgd rows 128 grain 1 [memref<128x64xf32>, memref<128x64xf32>, memref<f32>, memref<i1>, memref<128x64xf32>, memref<128x64xbf16>] {
     %0 = plan.outer : tensor<128x64xf32>
@@ -61,6 +72,16 @@ plan.module @m {
     %2 = hydra.fused rows = [256] inner = [64] (%arg0 = %0, %arg1 = %1) : tensor<256x64xf32>, tensor<256x64xf32> {
       %3 = hydra.sub %arg0, %arg1 : tensor<256x64xf32>, tensor<256x64xf32>
       hydra.yield %3 : tensor<256x64xf32>
+    }
+  }
+  plan.kernel @sum rows 256 grain 1 [memref<256x64xf32>, memref<256x64xf32>, memref<256x64xf32>, memref<256x64xf32>] {
+    %0 = plan.outer : tensor<256x64xf32>
+    %1 = plan.outer : tensor<256x64xf32>
+    %2 = plan.outer : tensor<256x64xf32>
+    %3 = hydra.fused rows = [256] inner = [64] (%arg0 = %0, %arg1 = %1, %arg2 = %2) : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32> {
+      %4 = hydra.add %arg1, %arg2 : tensor<256x64xf32>, tensor<256x64xf32>
+      %5 = hydra.sub %arg0, %4 : tensor<256x64xf32>, tensor<256x64xf32>
+      hydra.yield %5 : tensor<256x64xf32>
     }
   }
   %gate = plan.buffer persistent param : memref<128x64xf32>
@@ -130,5 +151,17 @@ plan.module @m {
     plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%dw : memref<256x64xf32>) {transpose_a, accumulate, label = "matmul", op_class = #hydra.op_class<gemm>}
     %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
     plan.launch @whole(read %p : memref<256x64xf32>, read %dw : memref<256x64xf32>, write %p : memref<256x64xf32>)
+  }
+  plan.program @twice {
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    %dy = plan.buffer transient other : memref<512x256xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x256xbf16>
+    %x = plan.buffer transient other : memref<512x64xbf16>
+    plan.input "x" = %x values 0 : memref<512x64xbf16>
+    %first = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%first : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %second = plan.buffer transient grad : memref<256x64xf32>
+    plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%second : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.launch @sum(read %p : memref<256x64xf32>, read %first : memref<256x64xf32>, read %second : memref<256x64xf32>, write %p : memref<256x64xf32>)
   }
 }
