@@ -34,7 +34,8 @@ const std::vector<Variant> &variants() {
 const std::vector<std::string> kNumericsChanging = {"hydra-raise-attention",
                                                     "hydra-raise-linear-ce", "hydra-fuse-qkv",
                                                     "hydra-fuse-gate-up", "hydra-fuse-siblings",
-                                                    "hydra-hold-rounded"};
+                                                    "hydra-hold-rounded",
+                                                    "hydra-join-weight-gradients"};
 
 class RandomPlans : public testing::TestWithParam<uint64_t> {};
 
