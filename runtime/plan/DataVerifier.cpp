@@ -235,6 +235,8 @@ private:
     if (variable.adapter()->tensor()->size() == 0)
       failAt(Path(path, "tensor"), "is empty; expected a name");
     checkFinite(path, "alpha", variable.adapter()->alpha());
+    if (const size_t rank = shapeOf(plan, variable).size(); rank != 2)
+      failAt(path, "belongs to a parameter of rank {}; expected a matrix", rank);
   }
 
   void checkOwner(const Path &path, const Variable &variable) {

@@ -86,12 +86,14 @@ private:
       names.add(path, "name", *programs.Get(i)->name());
       checkEnum(path, "role", programs.Get(i)->role());
       checkGradients(path, *programs.Get(i));
-      checkSafeForm(path, *programs.Get(i));
       if (programs.Get(i)->role() == ProgramRole::derive && programs.Get(i)->inputs()->size() > 0)
         failAt(Path(path, "inputs"), "are given to a program of role derive; expected none");
       verifyProgram(plan, *programs.Get(i), path);
       verifyContents(plan, *programs.Get(i), path);
     }
+    // Programs are compared by what they are given, so all of that is verified first.
+    for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i)
+      checkSafeForm(Path(root, "programs", i), *programs.Get(i));
     const Path path(root, "accumulation");
     if (plan.accumulation() < 1)
       failAt(path, "0 runs make no step; expected 1 or more");

@@ -253,6 +253,7 @@ private:
     if (!step.phase_flops())
       return;
     const Path path(at, "phase_flops");
+    checkAligned(path, *step.phase_flops());
     constexpr size_t count = static_cast<size_t>(Phase::MAX) + 1;
     if (step.phase_flops()->size() != count)
       failAt(path, "has {} entries; expected one for each of {} phases", step.phase_flops()->size(),
@@ -292,6 +293,10 @@ private:
     else if (step.action_type() == Action::Nothing)
       failAt(Path(at, "action"), "is nothing, which only takes the place of a launch");
     checkAlternatives(at, step);
+  }
+
+  static bool isCollective(Action action) {
+    return action == Action::AllGather || action == Action::AllToAll;
   }
 
   /// Ranks make the same calls in the same order only where the plan leaves no other.
@@ -372,19 +377,22 @@ private:
   }
 
   /// What takes the place of a launch, which touches the device alone, is a function; what takes
-  /// that of a function is the same with other fields.
+  /// that of a function is the same with other fields. A collective has no other way: ranks, each
+  /// of which measures for itself, have to make the same calls.
   void checkAlternative(const Path &at, Action own, Action other, bool inPlaceOfLaunch) {
     if (other > Action::MAX)
       failAt(at, "{} is no value of this enum; the highest is {}", static_cast<int>(other),
              static_cast<int>(Action::MAX));
-    const bool fits =
-        inPlaceOfLaunch
-            ? other != Action::NONE && other != Action::Launch && other != Action::Transfer
-            : other == Action::NONE || (other == own && own != Action::Launch);
+    const bool fits = inPlaceOfLaunch
+                          ? other != Action::NONE && other != Action::Launch &&
+                                other != Action::Transfer && !isCollective(other)
+                          : other == Action::NONE ||
+                                (other == own && own != Action::Launch && !isCollective(own));
     if (!fits)
       failAt(at, "is {}; expected {}", wordOf(other),
-             inPlaceOfLaunch ? "a function in place of the launch"
-                             : fmt::format("{} or none", wordOf(own)));
+             inPlaceOfLaunch     ? "a function in place of the launch"
+             : isCollective(own) ? "none, as of all collectives"
+                                 : fmt::format("{} or none", wordOf(own)));
   }
 
   const Plan &plan;

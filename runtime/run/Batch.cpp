@@ -47,11 +47,13 @@ std::vector<std::byte> rowsOfSequence(std::string_view name, int64_t batch, doub
 }
 
 /// How many tokens of each sequence a program reads: the last dimension of what it is given of
-/// them.
+/// them; 1 where that is one token.
 int64_t lengthOfCall(const Plan &plan, const Program &program) {
   for (const Input *input : *program.inputs())
-    if (input->kind() == InputKind::tokens)
-      return shapeOf(*plan.tensors()->Get(input->tensor())).back();
+    if (input->kind() == InputKind::tokens) {
+      const std::vector<int64_t> shape = shapeOf(*plan.tensors()->Get(input->tensor()));
+      return shape.empty() ? 1 : shape.back();
+    }
   return 0;
 }
 
@@ -94,7 +96,8 @@ Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t r
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
     Entry entry{input, tensor, BatchPart(plan, *tensor, input->batch_dimension(), rank),
                 std::vector<std::byte>(denseBytes(*tensor))};
-    if (program.role() == ProgramRole::decode && input->kind() == InputKind::values) {
+    if (program.role() == ProgramRole::decode && input->kind() == InputKind::values &&
+        tensor->shape()->size() > 0) {
       std::vector<std::byte> rows =
           rowsOfSequence(input->name()->string_view(), shapeOf(*tensor).front(), position, seed);
       entry.settled = rows.size() == entry.values.size();

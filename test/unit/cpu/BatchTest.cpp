@@ -129,6 +129,22 @@ TEST(Batch, GivenValuesAreWholeAndCut) {
   std::filesystem::remove(path);
 }
 
+TEST(Batch, ATokenMayBeANumber) {
+  using namespace planfile;
+  hydra::test::PlanBuilder builder = smallTraining();
+  const uint32_t id = builder.tensor("id", {}, SegmentKind::transient, planfile::DType::i32);
+  const uint32_t value = builder.tensor("value", {});
+  ProgramT &program = builder.program("decode", {});
+  program.context = 8;
+  builder.input(program, "id", InputKind::tokens, id, 100);
+  builder.input(program, "value", InputKind::values, value);
+  const PlanFile file = PlanFile::parse(encodePlan(builder.plan), "test");
+  const auto values =
+      written(file, 1, [&](uint32_t) { return Batch(file.plan(), programOf(file), 7, 0); })[0];
+  EXPECT_EQ(values.at("id").size(), 4u);
+  EXPECT_EQ(values.at("value").size(), 4u);
+}
+
 TEST(Batch, TokensAreOfAllRanks) {
   for (const uint32_t ranks : {1, 2, 4}) {
     const PlanFile file = planFor(ranks);

@@ -189,6 +189,12 @@ std::vector<DamageCase> cases() {
          p.variables[0]->adapter->alpha = std::numeric_limits<double>::infinity();
        },
        "variables[0].adapter.alpha: inf is not finite"},
+      {"AdapterOfNoMatrix",
+       [](PlanT &p) {
+         p.variables[2]->adapter = std::make_unique<planfile::AdapterT>();
+         p.variables[2]->adapter->tensor = "a";
+       },
+       "variables[2].adapter: belongs to a parameter of rank 1; expected a matrix"},
       {"MomentRange", [](PlanT &p) { p.variables[1]->owner = 3; },
        "variables[1].owner: variable index 3 is out of range (plan has 3 variables)"},
       {"MomentNegative", [](PlanT &p) { p.variables[1]->owner = -2; },
@@ -334,6 +340,19 @@ std::vector<DamageCase> cases() {
        "place "
        "of "
        "the launch"},
+      {"AlternativeOfLaunchThatIsACollective",
+       [](PlanT &p) {
+         makeCuda(p);
+         addAxis(p, "data", 2);
+         StepT &launch = *p.programs[0]->blocks[kAdamW]->node.AsStep();
+         for (const char *description : {"own kernel", "library"}) {
+           launch.alternatives.push_back(std::make_unique<AlternativeT>());
+           launch.alternatives.back()->description = description;
+         }
+         launch.alternatives[1]->action.Set(AllGatherT());
+       },
+       "programs[0].blocks[4].step.alternatives[1].action: is all_gather; expected a function in "
+       "place of the launch"},
       {"Instances",
        [](PlanT &p) {
          makeCuda(p);
@@ -374,6 +393,18 @@ std::vector<DamageCase> cases() {
       {"SafeForm", [](PlanT &p) { p.programs[0]->safe = 1; },
        "programs[0].safe: eval has another role than custom, or other inputs or outputs than "
        "train"},
+      {"InputOfAProgramWithASafeForm",
+       [](PlanT &p) {
+         addSafeCopy(p);
+         p.programs[0]->inputs[0]->tensor = 99;
+       },
+       "programs[0].inputs[0].tensor: tensor index 99 is out of range (plan has 14 tensors)"},
+      {"InputOfASafeForm",
+       [](PlanT &p) {
+         addSafeCopy(p);
+         p.programs[2]->inputs[0]->tensor = 99;
+       },
+       "programs[2].inputs[0].tensor: tensor index 99 is out of range (plan has 14 tensors)"},
       {"WithoutOptimizationCount", [](PlanT &p) { addWithout(p, {1}); },
        "optimizations[0].programs: 1 are given; expected as many as have a safe form, 0"},
       {"WithoutOptimizationProgram",
@@ -439,6 +470,21 @@ TEST(PlanVerifier, ElementsStandAtTheirAlignment) {
   bytes[offsetIn(file, table.GetAddressOf(Tensor::VT_SHAPE))] ^= std::byte{4};
   EXPECT_EQ(errorOf(std::move(bytes)),
             "plan.fb: tensors[0].shape: does not begin at a multiple of 8 bytes");
+}
+
+TEST(PlanVerifier, FlopsOfPhasesStandAtTheirAlignment) {
+  PlanBuilder builder = samplePlan();
+  StepT &step = *builder.plan.programs[0]->blocks[kMatmul]->node.AsStep();
+  step.phase_flops = {1, 0, step.cost.flops() - 1, 0, 0};
+  const runtime::PlanFile file = builder.load();
+  const auto &table = reinterpret_cast<const flatbuffers::Table &>(
+      *file.plan().programs()->Get(0)->blocks()->Get(kMatmul)->node_as_Step());
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  // Behind the length, where half of the first number reads as another one: 1.
+  std::byte *offset = &bytes[offsetIn(file, table.GetAddressOf(Step::VT_PHASE_FLOPS))];
+  flatbuffers::WriteScalar(offset, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(offset) + 4);
+  EXPECT_EQ(errorOf(std::move(bytes)), "plan.fb: programs[0].blocks[3].step.phase_flops: does not "
+                                       "begin at a multiple of 8 bytes");
 }
 
 TEST(PlanVerifier, AnAlternativeHasTheFieldsOfItsAction) {

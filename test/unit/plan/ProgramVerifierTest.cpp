@@ -216,6 +216,15 @@ std::vector<DamageCase> cases() {
       {"AlternativeOfAnotherKind",
        [](PlanT &p) { step(p, kMatmul).alternatives[1]->action.Set(CopyT()); },
        "programs[0].blocks[3].step.alternatives[1].action: is copy; expected matmul or none"},
+      {"AlternativeOfACollective",
+       [](PlanT &p) {
+         addAxis(p, "data", 2);
+         step(p, kMatmul).action.Set(AllGatherT());
+         step(p, kMatmul).alternatives[0]->action.Reset();
+         step(p, kMatmul).alternatives[1]->action.Set(AllGatherT());
+       },
+       "programs[0].blocks[3].step.alternatives[1].action: is all_gather; expected none, as of all "
+       "collectives"},
       {"CollectiveInLoop",
        [](PlanT &p) {
          addAxis(p, "data", 2);
