@@ -87,16 +87,10 @@ void checkCall(const CallSite &site) {
   site.fail("no such function");
 }
 
-void checkStep(const Plan &plan, const Step &step) {
-  const uint32_t alternatives = step.alternatives() ? step.alternatives()->size() : 0;
-  for (uint32_t i = 0; i < std::max<uint32_t>(1, alternatives); ++i)
-    checkCall(CallSite(plan, step, i));
-}
-
 void checkBlocks(const Plan &plan, const BlockList &blocks) {
   for (const Block *block : blocks) {
     if (const Step *step = block->node_as_Step()) {
-      checkStep(plan, *step);
+      checkCalls(plan, *step);
     } else if (const Loop *loop = block->node_as_Loop()) {
       checkBlocks(plan, *loop->blocks());
     } else {
@@ -107,6 +101,12 @@ void checkBlocks(const Plan &plan, const BlockList &blocks) {
 }
 
 } // namespace
+
+void hydra::runtime::checkCalls(const Plan &plan, const Step &step) {
+  const uint32_t alternatives = step.alternatives() ? step.alternatives()->size() : 0;
+  for (uint32_t i = 0; i < std::max<uint32_t>(1, alternatives); ++i)
+    checkCall(CallSite(plan, step, i));
+}
 
 void hydra::runtime::checkCalls(const Plan &plan) {
   for (const Program *program : *plan.programs())

@@ -9,5 +9,7 @@ namespace hydra::runtime {
 /// and fields: shapes, types, and where the elements lie. The plan must have been verified
 /// (PlanVerifier.h).
 void checkCalls(const planfile::Plan &plan);
+/// The same for one step of the plan.
+void checkCalls(const planfile::Plan &plan, const planfile::Step &step);
 
 } // namespace hydra::runtime

@@ -1,4 +1,4 @@
-// One small plan with at least one of everything that a plan can hold.
+// One small plan of blocks of every kind, for a CPU or a GPU. SamplePlans.h has what it leaves out.
 #pragma once
 
 #include "test/support/PlanBuilder.h"
@@ -108,6 +108,27 @@ inline PlanBuilder samplePlan() {
   builder.input(second, "x", InputKind::values, x);
   builder.output(second, "x", x);
   return builder;
+}
+
+/// Turns the sample into a plan for a GPU.
+inline void makeCuda(planfile::PlanT &plan) {
+  using namespace planfile;
+  plan.target->kind = TargetKind::cuda;
+  plan.target->sm_arch = "sm_90a";
+  plan.target->block_shared_bytes = 1000;
+  for (auto &blob : plan.blobs)
+    blob->kind = BlobKind::cubin;
+  for (auto &kernel : plan.kernels) {
+    kernel->grid = Dim3(4, 1, 1);
+    kernel->block = Dim3(256, 1, 1);
+  }
+  for (auto &block : plan.programs[0]->blocks) {
+    if (StepT *step = block->node.AsStep())
+      if (LaunchT *launch = step->action.AsLaunch())
+        launch->rows = launch->grain = 0;
+  }
+  StepT &scale = *plan.programs[0]->blocks[kLoop]->node.AsLoop()->blocks[0]->node.AsStep();
+  scale.action.AsLaunch()->rows = scale.action.AsLaunch()->grain = 0;
 }
 
 } // namespace hydra::test

@@ -12,26 +12,6 @@ namespace {
 
 class PlanRules : public testing::TestWithParam<DamageCase> {};
 
-/// Turns the sample into a plan for a GPU.
-void makeCuda(PlanT &plan) {
-  plan.target->kind = TargetKind::cuda;
-  plan.target->sm_arch = "sm_90a";
-  plan.target->block_shared_bytes = 1000;
-  for (auto &blob : plan.blobs)
-    blob->kind = BlobKind::cubin;
-  for (auto &kernel : plan.kernels) {
-    kernel->grid = Dim3(4, 1, 1);
-    kernel->block = Dim3(256, 1, 1);
-  }
-  for (auto &block : plan.programs[0]->blocks) {
-    if (StepT *step = block->node.AsStep())
-      if (LaunchT *launch = step->action.AsLaunch())
-        launch->rows = launch->grain = 0;
-  }
-  StepT &scale = *plan.programs[0]->blocks[kLoop]->node.AsLoop()->blocks[0]->node.AsStep();
-  scale.action.AsLaunch()->rows = scale.action.AsLaunch()->grain = 0;
-}
-
 void addPhase(PlanT &plan, uint32_t program, uint64_t lastStep) {
   auto phase = std::make_unique<TrainingPhaseT>();
   phase->program = program;
