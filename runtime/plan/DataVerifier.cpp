@@ -153,6 +153,9 @@ private:
     const Tensor &from = persistentTensor(path, source.tensor());
     if (shapeOf(plan, copy) != shapeOf(plan, source))
       failAt(path, "{} has another shape", source.name()->string_view());
+    // Such a parameter is written from floats, with its scale and nothing else.
+    if (source.role() == VariableRole::parameter && from.dtype() == DType::i8)
+      failAt(path, "{} is a parameter of i8, which has no copies", source.name()->string_view());
     if (to.dtype() == from.dtype())
       return;
     for (const Tensor *tensor : {&to, &from})

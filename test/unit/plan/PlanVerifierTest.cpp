@@ -210,6 +210,15 @@ std::vector<DamageCase> cases() {
       {"IntegersWithoutScale",
        [](PlanT &p) { p.tensors[p.variables[2]->tensor]->dtype = planfile::DType::i8; },
        "variables[2]: is of i8 and has 0 scales; expected one"},
+      {"CopyOfIntegers",
+       [](PlanT &p) {
+         for (const int i : {0, 1})
+           p.tensors[p.variables[i]->tensor]->dtype = planfile::DType::i8;
+         p.variables[1]->role = VariableRole::copy;
+         p.variables[2]->role = VariableRole::scale;
+         p.variables[2]->owner = 0;
+       },
+       "variables[1].owner: layers.0.w is a parameter of i8, which has no copies"},
       {"CopyOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::copy; },
        "variables[2].owner: is not given; a copy needs it"},
       {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(9); },
