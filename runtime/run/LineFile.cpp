@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 using namespace hydra::runtime;
@@ -47,9 +48,19 @@ off_t wholeLines(const std::filesystem::path &path, off_t size) {
   return 0;
 }
 
+/// Whether the line at a place of a file begins as ours do.
+bool beginsWithOneOf(const std::filesystem::path &path, off_t place, std::string_view firsts) {
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(place);
+  const int first = in.get();
+  return first != std::ifstream::traits_type::eof() &&
+         firsts.find(static_cast<char>(first)) != firsts.npos;
+}
+
 } // namespace
 
-LineFile::LineFile(std::filesystem::path file, std::string kind, bool append)
+LineFile::LineFile(std::filesystem::path file, std::string kind, std::string_view firsts,
+                   bool append)
     : path(std::move(file)), what(std::move(kind)) {
   const mode_t readWriteForAll = 0666; // less the umask
   descriptor =
@@ -60,9 +71,15 @@ LineFile::LineFile(std::filesystem::path file, std::string kind, bool append)
   struct stat status = {};
   ::fstat(descriptor, &status);
   if (append && S_ISREG(status.st_mode))
-    if (const off_t whole = wholeLines(path, status.st_size);
-        whole != status.st_size && ::ftruncate(descriptor, whole) == 0)
-      status.st_size = whole;
+    if (const off_t whole = wholeLines(path, status.st_size); whole != status.st_size) {
+      if (!beginsWithOneOf(path, whole, firsts)) {
+        close();
+        fail("cannot append to {} {}: its last line has no end, and is none of such a file", what,
+             shownPath(path));
+      }
+      if (::ftruncate(descriptor, whole) == 0)
+        status.st_size = whole;
+    }
   empty = status.st_size == 0;
 }
 

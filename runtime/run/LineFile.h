@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace hydra::runtime {
 
@@ -12,8 +13,10 @@ class LineFile {
 public:
   LineFile() = default;
   /// Opens the file, to append to its whole lines or anew. `what` it is, for messages: `the log`.
-  /// Throws Error when it cannot.
-  LineFile(std::filesystem::path path, std::string what, bool append);
+  /// With one of `firsts` every line begins: a part of one behind the last whole line, which a
+  /// machine that failed has left, is cut off. Throws Error when the file cannot be opened, or ends
+  /// in a part of any other line, which is somebody's text.
+  LineFile(std::filesystem::path path, std::string what, std::string_view firsts, bool append);
   ~LineFile();
   LineFile(LineFile &&other) noexcept;
   LineFile &operator=(LineFile &&other) noexcept;

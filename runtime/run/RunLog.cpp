@@ -140,12 +140,14 @@ RunLog::RunLog(const RunLogFiles &files, bool append) : histogramEvery(files.his
   if (files.tensorboard)
     events = std::make_unique<report::TensorBoardWriter>(*files.tensorboard);
   if (files.jsonLines)
-    lines = LineFile(*files.jsonLines, "the log", append);
+    lines = LineFile(*files.jsonLines, "the log", "{", append);
   if (files.csv) {
-    table = LineFile(*files.csv, "the table", append);
+    constexpr std::string_view header =
+        "step,loss,loss_mean,learning_rate,grad_norm,clip_percent,tokens,"
+        "tokens_per_second,flops_per_second,mfu,step_ms,data_ms,memory_bytes\n";
+    table = LineFile(*files.csv, "the table", std::string("0123456789") + header.front(), append);
     if (table.wasEmpty())
-      table.write("step,loss,loss_mean,learning_rate,grad_norm,clip_percent,tokens,"
-                  "tokens_per_second,flops_per_second,mfu,step_ms,data_ms,memory_bytes\n");
+      table.write(std::string(header));
   }
 }
 

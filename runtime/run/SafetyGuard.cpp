@@ -159,7 +159,8 @@ SafetyGuard::SafetyGuard(const PlanFile &file, Executor &executor, Session &sess
                .scalesLoss = scalesLoss(file.plan())},
               beginOf(session, agreed(ranks, safetyConfiguration(file, executor)))) {
   if (setup.pretests && leads())
-    pretests = LineFile(*setup.pretests, "the record of pretests", /*append=*/session.steps() > 0);
+    pretests =
+        LineFile(*setup.pretests, "the record of pretests", "{", /*append=*/session.steps() > 0);
 }
 
 void SafetyGuard::begin() {
