@@ -48,8 +48,7 @@ bool BindingFlags::given() const {
          0;
 }
 
-/// Whether a text says which average is to be kept.
-static bool readAverage(StringRef text, UpdateOptions &update) {
+bool readAverage(StringRef text, UpdateOptions &update) {
   UpdateOptions read = update;
   read.emaDecay = 0;
   read.swaFrom = 0;

@@ -14,6 +14,10 @@ namespace hydra {
 llvm::StringRef shardingName(Sharding sharding);
 llvm::StringRef routingName(Routing routing);
 
+/// Reads what --average says, `ema,decay=D` or `swa,from=N`, into `update`; false, and nothing
+/// read, for any other text.
+bool readAverage(llvm::StringRef text, UpdateOptions &update);
+
 /// The flags of `hydra-bind`. Lives in main from before flags are parsed to the end, as does what
 /// they are bound to.
 class BindingFlags {

@@ -5,7 +5,7 @@
 
 namespace hydra::test {
 
-std::string randomCausalModel(uint64_t seed) {
+std::string randomCausalModel(uint64_t seed, int64_t dimension) {
   std::mt19937 random(seed);
   auto draw = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
   std::string body;
@@ -38,7 +38,7 @@ std::string randomCausalModel(uint64_t seed) {
     }
     case 3: { // attention
       const std::string q = fresh(), k = fresh(), v = fresh(), heads = draw(2) ? "2" : "4";
-      const std::string width = heads == "2" ? "4" : "2",
+      const std::string width = std::to_string(dimension / (heads == "2" ? 2 : 4)),
                         form = draw(2) ? ", half_split" : ", period = 9";
       line(q + " = hydra.let rope(reshape(" + any() + ", [B, S, " + heads + ", " + width +
            "]), base = 50.0" + form + ")");
@@ -125,7 +125,8 @@ std::string randomCausalModel(uint64_t seed) {
     }
   return R"(
       hydra.model @m version 1 {
-        hydra.symbols dims(D = 8, V = 97)
+        hydra.symbols dims(D = )" +
+         std::to_string(dimension) + R"(, V = 97)
         hydra.param @e [V, D] init = normal(1.0)
         hydra.param @n [D] init = normal(1.0)
         hydra.param @w0 [D, D] init = normal(0.5)

@@ -12,6 +12,10 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "test/support/LocalRanks.h"
+#include "test/support/Random.h"
+
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -111,9 +115,9 @@ public:
     runtime::clearGaps(plan, *executor, rank);
     for (const planfile::Variable *variable : *plan.variables())
       if (!runtime::followsOthers(*variable))
-        runtime::writeVariable(plan, *executor, *variable, rank,
-                               bytesOf(runtime::dtypeOf(plan, *variable),
-                                       valueOf(work.variables, variable->name()->str())));
+        runtime::writeVariable(
+            plan, *executor, *variable, rank,
+            bytesOf(runtime::givenDtypeOf(plan, *variable), valuesFor(*variable, work.variables)));
     runtime::deriveVariables(plan, *executor);
     TensorMap results;
     for (const Call &call : work.calls)
@@ -162,6 +166,30 @@ private:
     return it->second;
   }
 
+  RefTensor valuesFor(const planfile::Variable &variable, const TensorMap &values) const {
+    const RefTensor &exact = valueOf(values, variable.name()->str());
+    return runtime::isInt8(plan, variable) ? besideIntegers(exact) : exact;
+  }
+
+  /// Numbers that are rounded to the given ones, of which the largest of each row is 127 scales:
+  /// that stays, and others are put off by up to 0.4 scales.
+  static RefTensor besideIntegers(const RefTensor &exact) {
+    constexpr double most = 127.0, off = 0.4;
+    RefTensor values = exact;
+    Random random(static_cast<uint64_t>(exact.size()));
+    const int64_t columns = exact.shape.back();
+    for (int64_t first = 0; first < exact.size(); first += columns) {
+      const auto row = llvm::MutableArrayRef(values.data).slice(first, columns);
+      double largest = 0.0;
+      for (const double v : row)
+        largest = std::max(largest, std::abs(v));
+      for (double &v : row)
+        if (std::abs(v) < largest)
+          v += off * largest / most * random.uniform();
+    }
+    return values;
+  }
+
   const planfile::Tensor &tensorAt(uint32_t index) const { return *plan.tensors()->Get(index); }
 
   void give(uint32_t index, const RefTensor &values) {
@@ -187,7 +215,24 @@ private:
               dtype, bytes,
               std::span(values.data).subspan(first, bytes.size() / support::byteSize(dtype)));
         });
+    if (runtime::isInt8(plan, variable))
+      scaleRows(values, take(scaleOf(variable).tensor()));
     return values;
+  }
+
+  /// What integers [rows, columns] stand for.
+  static void scaleRows(RefTensor &integers, const RefTensor &scales) {
+    const int64_t columns = integers.shape.back();
+    for (int64_t i = 0; i < integers.size(); ++i)
+      integers.data[i] *= scales.data[i / columns];
+  }
+
+  const planfile::Variable &scaleOf(const planfile::Variable &parameter) const {
+    for (const planfile::Variable *variable : *plan.variables())
+      if (variable->role() == planfile::VariableRole::scale &&
+          plan.variables()->Get(static_cast<uint32_t>(variable->owner())) == &parameter)
+        return *variable;
+    support::fail("{} has no scale", parameter.name()->string_view());
   }
 
   const planfile::Plan &plan;

@@ -59,10 +59,40 @@ std::vector<Mode> Case::modes() const {
   return modes;
 }
 
+std::vector<std::string> Case::parameters() const {
+  std::vector<std::string> names;
+  llvm::SmallVector<llvm::StringRef> declarations;
+  llvm::StringRef(source.text).split(declarations, "hydra.param @");
+  for (llvm::StringRef one : llvm::drop_begin(declarations))
+    names.push_back(one.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; }).str());
+  return names;
+}
+
+SettingRange Case::range(const std::string &target) const {
+  SettingRange range;
+  range.target = target;
+  range.modes = modes();
+  range.batch = source.binding.batch;
+  range.int8 = int8;
+  range.ranks = onRanks;
+  range.parameters = parameters();
+  return range;
+}
+
 const std::vector<std::string> &caseKinds() {
-  static const std::vector<std::string> kinds = {"program", "scan",  "training",
-                                                 "random",  "batch", "text"};
+  static const std::vector<std::string> kinds = {"program", "scan",  "training", "random",
+                                                 "batch",   "ranks", "text"};
   return kinds;
+}
+
+/// The first of several that 2 and 4 ranks divide: a fifth of all are.
+static BoundText trainingOnRanks(uint64_t seed) {
+  constexpr uint64_t kTried = 16;
+  constexpr int64_t kRanks = 4;
+  for (uint64_t number = seed * kTried;; ++number)
+    if (BoundText program = hostileProgram(HostileKind::Training, number);
+        program.binding.batch == kRanks)
+      return program;
 }
 
 constexpr unsigned kPartitionedSize = 10; ///< operations
@@ -91,8 +121,14 @@ Case makeCase(const std::string &kind, uint64_t seed) {
     result.source = randomCase(seed);
   else if (kind == "batch")
     result.source = randomProgram(seed, kPartitionedSize, kPartitionedBatch).layered;
-  else if (kind == "text") {
-    result.source.text = randomCausalModel(seed);
+  else if (kind == "ranks") {
+    result.source = trainingOnRanks(seed);
+    result.onRanks = true;
+  } else if (kind == "text") {
+    constexpr int64_t kInt8Columns = 16; // of which a weight in integers has a multiple
+    result.int8 = seed % 2 == 1;
+    result.source.text =
+        result.int8 ? randomCausalModel(seed, kInt8Columns) : randomCausalModel(seed);
     result.source.binding.batch = 1 + static_cast<int64_t>(seed % 3);
   } else
     support::fail("there are no programs of kind '{}'; expected {}", kind,
@@ -104,7 +140,11 @@ Case readCase(const std::string &path, BindingOptions binding, uint64_t seed) {
   auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!text)
     support::fail("cannot read {}: {}", path, text.getError().message());
-  return {path, {(*text)->getBuffer().str(), std::move(binding)}, seed, /*expected=*/{}};
+  Case result;
+  result.name = path;
+  result.source = {(*text)->getBuffer().str(), std::move(binding)};
+  result.seed = seed;
+  return result;
 }
 
 } // namespace hydra::test

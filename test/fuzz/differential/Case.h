@@ -15,6 +15,8 @@ struct Case {
   BoundText source;
   uint64_t seed = 0;
   std::string expected; ///< of a file's line `// expects: …`: right or refused; empty: not said
+  bool int8 = false;    ///< it is known to have weights that --weight-format=int8 holds in integers
+  bool onRanks = false; ///< drawn settings are of training on several ranks
 
   /// The flags by which a saved text is checked again: binding and seed.
   std::string flags() const;
@@ -22,10 +24,15 @@ struct Case {
   /// where the loss gives state new values an entry that measures; scores of next tokens without a
   /// loss are for text.
   std::vector<Mode> modes() const;
+  /// Names of parameters as they are declared, so without those of the stacks that they are in.
+  std::vector<std::string> parameters() const;
+  /// What settings are drawn from on a target.
+  SettingRange range(const std::string &target) const;
 };
 
 /// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, `batch`:
-/// of a batch that 2, 3 and 4 ranks divide, and `text` of RandomText.h.
+/// of a batch that 2, 3 and 4 ranks divide, `ranks`: those of `training` with a batch of 4, on
+/// ranks, and `text` of RandomText.h.
 const std::vector<std::string> &caseKinds();
 
 /// The program of a kind and seed, the same on every platform. Throws support::Error for a kind

@@ -17,8 +17,9 @@ public:
                      "models; a line `// flags: --batch=…` at the beginning of "
                      "one says how it is bound")
         ->required();
-    command->add_option("--mode", mode, "only settings of this mode: forward, grad or train")
-        ->check(CLI::IsMember({"forward", "grad", "train"}));
+    command
+        ->add_option("--mode", mode, "only settings of this mode: generate, forward, grad or train")
+        ->check(CLI::IsMember({"generate", "forward", "grad", "train"}));
     command->add_option("--setting", settings,
                         "a setting: flags of hydrac, and --threads; repeatable (default: all)");
     command->add_flag("--verbose", verbose, "a line for every setting");
@@ -27,12 +28,9 @@ public:
   }
 
   int main() override {
-    if (!mode.empty())
-      range.modes = {Setting::parse("--mode=" + mode).mode};
     for (const std::string &text : settings)
       chosenSettings.push_back(common.parse(text));
     common.checkTarget();
-    range.target = common.target;
     for (const std::string &file : files)
       cases.push_back(options.read(file));
     for (const Case &source : cases)
@@ -59,8 +57,9 @@ public:
   /// Those of modes that the model can be had in.
   std::vector<Setting> settingsOf(uint64_t, const Case &source) const override {
     std::vector<Setting> possible;
-    SettingRange own = range;
-    own.batch = source.source.binding.batch;
+    SettingRange own = source.range(common.target);
+    if (!mode.empty())
+      own.modes = {Setting::parse("--mode=" + mode).mode};
     for (const Setting &setting : settings.empty() ? allSettings(own) : chosenSettings)
       if (llvm::is_contained(source.modes(), setting.mode))
         possible.push_back(setting);
@@ -79,7 +78,6 @@ private:
   std::string mode;
   bool verbose = false;
   std::vector<Case> cases;
-  SettingRange range;
   std::vector<Setting> chosenSettings;
   Summary summary;
 };

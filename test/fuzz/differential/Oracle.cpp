@@ -4,10 +4,14 @@
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NormSpike.h"
 #include "test/support/Random.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
+
+#include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -68,6 +72,31 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
   }
 }
 
+/// Weights of which any number may be held in i8: rows of integers up to 127 times a power of two,
+/// which all formats of matmuls have exactly. A plan with such weights in integers computes what
+/// one computes that holds them as they are, whichever it holds so.
+void takeFromInt8(ModelOp model, TensorMap &variables) {
+  constexpr double most = 127.0;
+  for (auto param : model.getBody().getOps<ParamOp>()) {
+    if (!isa<FloatType>(param.getBoundType().getElementType()) ||
+        param.getBoundType().getRank() != 2)
+      continue;
+    RefTensor &weight = variables[param.getSymName()];
+    const int64_t columns = weight.cols();
+    for (int64_t first = 0; first < weight.size(); first += columns) {
+      const auto row = llvm::MutableArrayRef(weight.data).slice(first, columns);
+      const auto largest = std::max_element(
+          row.begin(), row.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+      if (*largest == 0.0 || !std::isfinite(*largest))
+        continue;
+      const double scale = std::exp2(std::ceil(std::log2(std::abs(*largest) / most)));
+      *largest = std::copysign(most * scale, *largest);
+      for (double &v : row)
+        v = scale * std::nearbyint(v / scale);
+    }
+  }
+}
+
 } // namespace
 
 std::vector<std::string> programsOf(ModelOp model, const Setting &setting) {
@@ -119,8 +148,10 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
                            hasBackward(setting.mode) ? trained : std::vector<std::string>());
       if (precisionPolicy(setting.precision)->quantizes)
         passes.addPass(createSelectQuantized(selectQuantizedOptions(setting.quantization())));
+      UpdateOptions update = setting.update();
+      update.exchange = AccumExchange::Each; // the oracle is one rank
       buildTrainingPipeline(passes, setting.mode, trained, setting.accumulation, !setting.noClip,
-                            precisionPolicy(setting.precision)->scalesLoss);
+                            precisionPolicy(setting.precision)->scalesLoss, update);
     });
   }
   if (ready && setting.precision != "fp32" &&
@@ -191,6 +222,8 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
     return false;
   todo.variables = std::move(*initial);
   vary(model, source.seed, todo.variables);
+  if (setting.holdsInt8())
+    takeFromInt8(model, todo.variables);
 
   uint64_t step = 0;
   const auto call = [&](StringRef program, uint64_t batch) {
@@ -200,14 +233,15 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
     one.prefix = setting.mode == Mode::Grad ? "" : fmt::format("{}#{}.", one.program, batch);
     for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
       const std::optional<double> usual = entry.getDefault(i);
-      one.values[name] = name == "lr"          ? scalar(static_cast<float>(0.01))
-                         : name == "clip"      ? scalar(static_cast<float>(setting.clip))
-                         : name == "draw_low"  ? scalar(runtime::drawKey(source.seed, step).low)
-                         : name == "draw_high" ? scalar(runtime::drawKey(source.seed, step).high)
-                         : name == "micro_batch"
-                             ? scalar(static_cast<double>(batch % setting.accumulation))
-                         : usual ? scalar(static_cast<float>(*usual))
-                                 : drawInput(entry, i, seedOf(source.seed, name, batch));
+      one.values[name] =
+          name == "lr"                  ? scalar(static_cast<float>(0.01))
+          : name == "clip"              ? scalar(static_cast<float>(setting.clip))
+          : name == support::kNormSpike ? scalar(static_cast<float>(setting.normSpike))
+          : name == "draw_low"          ? scalar(runtime::drawKey(source.seed, step).low)
+          : name == "draw_high"         ? scalar(runtime::drawKey(source.seed, step).high)
+          : name == "micro_batch"       ? scalar(static_cast<double>(batch % setting.accumulation))
+          : usual                       ? scalar(static_cast<float>(*usual))
+                                        : drawInput(entry, i, seedOf(source.seed, name, batch));
     }
   };
   if (setting.mode == Mode::Generate) {
@@ -247,6 +281,7 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
       roundTo(copy, state.getBoundType().getElementType());
       variables[state.getSymName()] = std::move(copy);
     }
+  roundToInt8(model, variables);
   InterpreterOptions own = options;
   for (const Call &call : work.calls) {
     auto entry = model.lookupSymbol<EntryOp>(call.program);

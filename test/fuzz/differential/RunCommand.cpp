@@ -69,11 +69,7 @@ public:
   }
 
   std::vector<Setting> settingsOf(uint64_t, const Case &source) const override {
-    SettingRange range;
-    range.target = common.target;
-    range.modes = source.modes();
-    range.batch = source.source.binding.batch;
-    return drawSettings(source.seed, count, range);
+    return drawSettings(source.seed, count, source.range(common.target));
   }
 
 private:

@@ -1,6 +1,7 @@
 // Settings as flags, drawn at random, and all of them.
 #include "test/fuzz/differential/Setting.h"
 
+#include "compiler/Backends.h"
 #include "compiler/driver/ModelOptions.h"
 #include "passes/precision/Policy.h"
 #include "runtime/support/Error.h"
@@ -106,9 +107,17 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--fp8-scaling", setting.fp8Scaling)
       ->check(CLI::IsMember({"tensor", "row", "block128"}));
   app.add_option("--fp8-amax", setting.fp8Amax)->check(CLI::IsMember({"current", "delayed"}));
+  app.add_option("--fp8-amax-history", setting.fp8AmaxHistory)->check(CLI::Range(1, 1024));
+  app.add_option("--fp8-format", setting.fp8Format)->check(CLI::IsMember({"hybrid", "e4m3"}));
+  app.add_option("--fp8-keep", setting.fp8Keep);
+  app.add_option("--fp8-least", setting.fp8Least)->check(CLI::PositiveNumber);
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
+  app.add_option("--norm-spike", setting.normSpike)->check(CLI::NonNegativeNumber);
+  app.add_flag("--group-norms", setting.groupNorms);
+  app.add_flag("--batch-filter", setting.batchFilter);
+  app.add_option("--average", setting.average);
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
   app.add_option("--mesh", setting.mesh);
   app.add_option("--reduce", setting.reduce)->check(CLI::IsMember({"f32", "bf16"}));
@@ -116,8 +125,14 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--exchange-bytes", setting.exchangeBytes)->check(CLI::NonNegativeNumber);
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
   app.add_option("--shard-levels", setting.shardLevels)->check(CLI::PositiveNumber);
+  app.add_option("--whole-below", setting.wholeBelow)->check(CLI::NonNegativeNumber);
+  app.add_option("--reshard", setting.reshard)->check(CLI::IsMember({"always", "auto", "never"}));
   app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
   app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--weight-format", setting.weightFormat)
+      ->check(CLI::IsMember({"rounded", "int8"}));
+  app.add_option("--weight-keep", setting.weightKeep);
+  app.add_option("--offload-least", setting.offloadLeast)->check(CLI::NonNegativeNumber);
   std::string offload = "none";
   app.add_option("--offload", offload)->check(CLI::IsMember({"none", "optimizer"}));
   app.add_flag("--plain-code", setting.plainCode);
@@ -131,6 +146,8 @@ Setting Setting::parse(const std::string &text) {
                  : mode == "grad"    ? Mode::Grad
                                      : Mode::Train;
   setting.offload = offload == "optimizer";
+  if (UpdateOptions update; !setting.average.empty() && !readAverage(setting.average, update))
+    support::fail("setting '{}': --average is '{}'", text, setting.average);
   Target::named(setting.target);
   const std::vector<PassEntry> passes = pipelinePasses();
   for (const std::string &name : setting.disabled)
@@ -160,22 +177,40 @@ std::string Setting::text() const {
   flag("precision", precision, plain.precision);
   flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
   flag("fp8-amax", fp8Amax, plain.fp8Amax);
+  flag("fp8-amax-history", fp8AmaxHistory, plain.fp8AmaxHistory);
+  flag("fp8-format", fp8Format, plain.fp8Format);
+  if (fp8Keep != plain.fp8Keep)
+    for (const std::string &pattern : fp8Keep)
+      text += " --fp8-keep=" + pattern;
+  flag("fp8-least", fp8Least, plain.fp8Least);
   flag("accum", accumulation, plain.accumulation);
   if (noClip)
     text += " --no-clip";
   flag("clip", clip, plain.clip);
+  flag("norm-spike", normSpike, plain.normSpike);
+  if (groupNorms)
+    text += " --group-norms";
+  if (batchFilter)
+    text += " --batch-filter";
+  flag("average", average, plain.average);
   flag("threads", threads, plain.threads);
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
   flag("shard-levels", shardLevels, plain.shardLevels);
+  flag("whole-below", wholeBelow, plain.wholeBelow);
+  flag("reshard", reshard, plain.reshard);
   flag("reduce", reduce, plain.reduce);
   flag("accum-exchange", accumExchange, plain.accumExchange);
   flag("exchange-bytes", exchangeBytes, plain.exchangeBytes);
   if (offload)
     text += " --offload=optimizer";
+  flag("offload-least", offloadLeast, plain.offloadLeast);
   flag("context", context, plain.context);
   if (prefill != plain.prefill)
     text += fmt::format(" --prefill={}", fmt::join(prefill, ","));
+  flag("weight-format", weightFormat, plain.weightFormat);
+  for (const std::string &pattern : weightKeep)
+    text += " --weight-keep=" + pattern;
   if (plainCode)
     text += " --plain-code";
   return text;
@@ -206,25 +241,42 @@ CompileOptions Setting::compileOptions() const {
                      : shard == "zero1" ? Sharding::Zero1
                                         : Sharding::Ddp;
   compile.shardLevels = shardLevels;
-  compile.resharding = Resharding::Always;
+  compile.resharding = reshard == "auto"    ? Resharding::Auto
+                       : reshard == "never" ? Resharding::Never
+                                            : Resharding::Always;
   compile.wire = reduce == "bf16" ? WireFormat::BF16 : WireFormat::F32;
-  compile.update.exchange = accumExchange == "last" ? AccumExchange::Last : AccumExchange::Each;
+  compile.update = update();
   compile.exchangeBytes = exchangeBytes;
-  compile.wholeBelow = 0;
+  compile.wholeBelow = wholeBelow;
+  compile.weightFormat = weightFormat == "int8" ? WeightFormat::Int8 : WeightFormat::Rounded;
+  compile.weightKeep = weightKeep;
   compile.offload = offload ? Offload::Optimizer : Offload::None;
-  compile.offloadLeast = 0;
+  compile.offloadLeast = offloadLeast;
   return compile;
 }
 
 QuantizationOptions Setting::quantization() const {
   QuantizationOptions all;
-  all.keep = {"none"};
-  all.least = 1;
+  all.format = fp8Format == "e4m3" ? QuantizedFormat::E4M3 : QuantizedFormat::Hybrid;
+  all.amaxHistory = fp8AmaxHistory;
+  all.keep = fp8Keep;
+  all.least = fp8Least;
   for (const QuantizedScaling scaling : {QuantizedScaling::Row, QuantizedScaling::Block128})
     if (fp8Scaling == scalingName(scaling))
       all.scaling = scaling;
   all.amax = fp8Amax == "delayed" ? QuantizedAmax::Delayed : QuantizedAmax::Current;
   return all;
+}
+
+UpdateOptions Setting::update() const {
+  UpdateOptions options;
+  if (!average.empty())
+    readAverage(average, options); // it has been parsed
+  options.normSpike = normSpike > 0;
+  options.groupNorms = groupNorms;
+  options.batchFilter = batchFilter;
+  options.exchange = accumExchange == "last" ? AccumExchange::Last : AccumExchange::Each;
+  return options;
 }
 
 std::vector<std::string> Setting::meshAxes() const {
@@ -238,19 +290,28 @@ std::vector<std::string> Setting::meshAxes() const {
 }
 
 std::string Setting::oracleKey() const {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", modeName(mode).str(), precision, fp8Scaling,
-                     fp8Amax, accumulation, noClip, clip, context, fmt::join(prefill, ","));
+  const std::string numbers =
+      fmt::format("{} {} {} {} {} {} {}", precision, fp8Scaling, fp8Amax, fp8AmaxHistory, fp8Format,
+                  fmt::join(fp8Keep, ","), fp8Least);
+  const std::string updates = fmt::format("{} {} {} {} {} {} {}", accumulation, noClip, clip,
+                                          normSpike, groupNorms, batchFilter, average);
+  return fmt::format("{} {} {} {} {} {} {}", modeName(mode).str(), numbers, updates, context,
+                     fmt::join(prefill, ","), weightFormat, fmt::join(weightKeep, ","));
 }
 
 std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
   std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk,
-                  attention, mesh, shard, shardLevels, reduce, accumExchange);
-  for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk,
+                  attention, mesh, shard, shardLevels, wholeBelow, reduce, accumExchange);
+  const std::vector<std::string> pipeline = buildPlanPipeline(manager, compileOptions());
+  for (const std::string &name : pipeline)
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
+  // What that pass can join depends on what exact passes in front of it have left.
+  if (llvm::is_contained(pipeline, "hydra-join-weight-gradients"))
+    key += fmt::format(" joined {} {}", recompute, fmt::join(disabled, ","));
   if (target !=
       "cpu") { // required passes have a lesser form below -O2, and where they are left out
     key += fmt::format(" -O{} {} {}", level, recompute, roundedCopies);
@@ -271,7 +332,8 @@ std::vector<std::string> meshesOf(const SettingRange &range) {
   for (const auto &[ranks, mesh] : {std::pair<int64_t, const char *>(2, "data:2"),
                                     {3, "data:3"},
                                     {4, "data:4"},
-                                    {4, "node:2,data:2"}})
+                                    {4, "node:2,data:2"},
+                                    {6, "node:2,data:3"}})
     if (range.batch % ranks == 0)
       meshes.emplace_back(mesh);
   return meshes;
@@ -283,17 +345,35 @@ std::vector<int64_t> levelsOf(const std::string &mesh, StringRef shard) {
                                                          : std::vector<int64_t>{1};
 }
 
-/// A history of scales has a row for each operand, and those of the oracle are the model's own:
-/// what makes other matmuls of them is left out, and what makes the history is not.
+/// Whether it matters for numbers which parameters a matmul reads: a history of scales has a row
+/// for each operand, and where some are joined with one that stays in bf16, or is small, all of
+/// them stay.
+bool tellsOperandsApart(const Setting &setting) {
+  const Setting plain;
+  return setting.precision == "fp8" &&
+         (setting.fp8Amax == "delayed" || setting.fp8Keep != plain.fp8Keep ||
+          setting.fp8Least != plain.fp8Least);
+}
+
+/// Operands of the oracle are the model's own: what makes other matmuls of them is left out, and
+/// what makes a history is not.
 void keepOperands(Setting &setting) {
-  if (setting.fp8Amax != "delayed")
+  if (!tellsOperandsApart(setting))
     return;
-  std::erase(setting.disabled, "hydra-quantize-matmuls");
+  if (setting.fp8Amax == "delayed")
+    std::erase(setting.disabled, "hydra-quantize-matmuls");
   const std::vector<std::string> optional = optionalPasses(setting);
   for (const char *name :
        {"hydra-fuse-qkv", "hydra-fuse-gate-up", "hydra-fuse-siblings", "hydra-raise-linear-ce"})
-    if (llvm::is_contained(optional, name))
+    if (llvm::is_contained(optional, name) && !llvm::is_contained(setting.disabled, name))
       setting.disabled.emplace_back(name);
+}
+
+/// Whether a target multiplies integers by rows in the precision.
+bool multipliesInt8(const Setting &setting) {
+  const support::DType format = precisionPolicy(setting.precision)->format;
+  const bool narrow = backendOf(Target::named(setting.target)).wants().narrowInt8Rows;
+  return format != support::DType::TF32 && !(narrow && format == support::DType::F32);
 }
 
 class Draw {
@@ -311,6 +391,8 @@ public:
       setting.fp8Scaling = random.pick<std::string>({"row", "block128"});
     else if (setting.precision == "fp8" && setting.mode == Mode::Train && random.chance(0.5))
       setting.fp8Amax = "delayed";
+    if (setting.precision == "fp8")
+      drawQuantization(setting);
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))
@@ -321,6 +403,11 @@ public:
       if (random.chance(0.5))
         setting.prefill.push_back(random.between(9, 40));
       std::erase_if(setting.prefill, [&](int64_t n) { return n > setting.context; });
+      if (range.int8 && multipliesInt8(setting) && random.chance(0.5)) {
+        setting.weightFormat = "int8";
+        if (!range.parameters.empty() && random.chance(0.4))
+          setting.weightKeep = {"*" + random.pick(range.parameters)};
+      }
     }
     if (hasBackward(setting.mode)) {
       if (random.chance(0.4))
@@ -342,15 +429,19 @@ public:
         setting.noClip = true;
       else if (random.chance(0.5))
         setting.clip = random.pick<double>({0.01, 0.5, 100.0});
+      if (!setting.noClip && random.chance(0.2))
+        setting.normSpike = random.pick<double>({0.01, 0.5, 100.0});
+      setting.groupNorms = !setting.noClip && random.chance(0.2);
+      setting.batchFilter = random.chance(0.2);
+      if (random.chance(0.2))
+        setting.average = random.pick<std::string>(
+            {"ema,decay=0.5", "ema,decay=0.9", "swa,from=1", "swa,from=2"});
       setting.offload = random.chance(0.3);
+      if (setting.offload && random.chance(0.3))
+        setting.offloadLeast = 128;
     }
-    if (const std::vector<std::string> meshes = meshesOf(range);
-        !meshes.empty() && setting.mode != Mode::Generate && random.chance(0.5))
-      setting.mesh = random.pick(meshes);
-    if (!setting.mesh.empty() && setting.mode != Mode::Grad && random.chance(0.6))
-      setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
-    if (setting.shard != "ddp" && setting.meshAxes().size() > 1 && random.chance(0.6))
-      setting.shardLevels = 2;
+    if (setting.mode != Mode::Generate && (range.ranks || random.chance(0.5)))
+      drawMesh(setting);
     if (!setting.mesh.empty() && hasBackward(setting.mode) && random.chance(0.3))
       setting.reduce = "bf16";
     if (!setting.mesh.empty() && setting.accumulation > 1 && random.chance(0.5))
@@ -390,6 +481,8 @@ private:
       setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
     if (setting.mode == Mode::Train)
       setting.offload = random.chance(0.5);
+    if (!setting.offload)
+      setting.offloadLeast = 0;
     const std::vector<std::string> optional = optionalPasses(setting);
     for (const std::string &name : optional)
       if (!llvm::is_contained(numericsChangingPasses(range.target), name) && random.chance(0.3) &&
@@ -402,7 +495,44 @@ private:
     return setting;
   }
 
+  void drawQuantization(Setting &setting) {
+    if (random.chance(0.3))
+      setting.fp8Format = "e4m3";
+    if (setting.fp8Amax == "delayed" && random.chance(0.7))
+      setting.fp8AmaxHistory = random.between(1, 3);
+    if (random.chance(0.4)) {
+      setting.fp8Keep = {"default"};
+      if (!range.parameters.empty() && random.chance(0.7))
+        setting.fp8Keep = {"*" + random.pick(range.parameters)};
+    }
+    if (random.chance(0.2))
+      setting.fp8Least = random.between(2, 8);
+  }
+
+  /// Where there are some of several axes, every second one; most of those share out along both.
+  void drawMesh(Setting &setting) {
+    std::vector<std::string> meshes = meshesOf(range);
+    if (meshes.empty())
+      return;
+    const auto isFlat = [](StringRef mesh) { return !mesh.contains(','); };
+    if (!llvm::all_of(meshes, isFlat) && random.chance(0.5))
+      llvm::erase_if(meshes, isFlat);
+    setting.mesh = random.pick(meshes);
+    if (setting.mode != Mode::Grad && random.chance(0.6))
+      setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
+    if (setting.shard == "ddp")
+      return;
+    if (setting.meshAxes().size() > 1 && random.chance(0.7))
+      setting.shardLevels = 2;
+    if (random.chance(0.3))
+      setting.wholeBelow = 64;
+    if (setting.shard == "fsdp" && random.chance(0.4))
+      setting.reshard = random.pick<std::string>({"auto", "never"});
+  }
+
   Mode mode() {
+    if (range.ranks && llvm::is_contained(range.modes, Mode::Train))
+      return Mode::Train;
     std::vector<Mode> weighted;
     for (const Mode mode : range.modes)
       weighted.insert(weighted.end(), !hasBackward(mode) ? 1 : mode == Mode::Grad ? 3 : 2, mode);
@@ -442,6 +572,10 @@ private:
       setting.attention = "flash";
     if (without("hydra-offload-moments"))
       setting.offload = false;
+    if (!setting.offload)
+      setting.offloadLeast = 0;
+    if (without("hydra-reshard"))
+      setting.reshard = "always";
   }
 
   uint64_t number, drawn = 0;
@@ -497,6 +631,19 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       });
     for (const int64_t chunk : {1, 3})
       add([&](Setting &s) { s.ceChunk = chunk; });
+    if (mode == Mode::Generate && range.int8)
+      for (const char *precision : {"fp32", "bf16", "f16", "pure_bf16", "fp8"})
+        for (unsigned level : {0u, 2u})
+          for (const bool keeps : {false, true}) {
+            Setting held = plain;
+            held.precision = precision;
+            held.level = level;
+            held.weightFormat = "int8";
+            if (keeps && !range.parameters.empty())
+              held.weightKeep = {"*" + range.parameters.back()};
+            if (multipliesInt8(held))
+              settings.push_back(held);
+          }
     const std::vector<std::string> meshes =
         mode == Mode::Generate ? std::vector<std::string>() : meshesOf(range);
     for (const std::string &mesh : meshes)
@@ -565,6 +712,34 @@ std::vector<Setting> allSettings(const SettingRange &range) {
           });
     add([](Setting &s) { s.noClip = true; });
     add([](Setting &s) { s.clip = 0.05; });
+    add([](Setting &s) {
+      s.normSpike = 0.05;
+      s.groupNorms = s.batchFilter = true;
+    });
+    for (const char *average : {"ema,decay=0.5", "swa,from=2"})
+      add([&](Setting &s) { s.average = average; });
+    for (const std::string &mesh : meshes)
+      for (const char *shard : {"zero1", "fsdp"})
+        for (const double clip : {0.0, 0.05})
+          for (const bool whole : {false, true})
+            add([&](Setting &s) {
+              s.mesh = mesh;
+              s.shard = shard;
+              s.shardLevels = levelsOf(mesh, shard).back();
+              s.clip = clip;
+              s.noClip = clip == 0.0;
+              s.wholeBelow = whole ? 64 : 0;
+              s.reshard = whole && s.shard == "fsdp" ? "never" : "always";
+            });
+    for (const char *format : {"hybrid", "e4m3"})
+      for (const bool keeps : {false, true})
+        add([&](Setting &s) {
+          s.precision = "fp8";
+          s.fp8Format = format;
+          if (keeps)
+            s.fp8Keep = {"default"};
+          keepOperands(s);
+        });
     for (const bool noClip : {false, true})
       add([&](Setting &s) {
         s.offload = true;

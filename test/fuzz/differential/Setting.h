@@ -21,20 +21,32 @@ struct Setting {
   std::string attention = "flash", precision = "fp32";
   std::string fp8Scaling = "tensor"; ///< of precision fp8
   std::string fp8Amax = "current";   ///< and of which steps; delayed: of programs that train
+  int64_t fp8AmaxHistory = 16;       ///< and how many of those
+  std::string fp8Format = "hybrid";
+  std::vector<std::string> fp8Keep = {"none"}; ///< patterns: parameters that stay in bf16
+  int64_t fp8Least = 1;                        ///< the smallest dimension of what does not
   int64_t accumulation = 1;
   bool noClip = false;
-  double clip = 0.0; ///< the norm given to every step; 0: none
+  double clip = 0.0;      ///< the norm given to every step; 0: none
+  double normSpike = 0.0; ///< the same of --norm-spike; 0: the program knows no bound
+  bool groupNorms = false, batchFilter = false;
+  std::string average; ///< as hydrac's flag has it; empty: none
   unsigned threads = 1;
-  std::string mesh;                   ///< such as data:2, or node:2,data:3; empty: one rank
-  std::string shard = "ddp";          ///< what ranks share out, of parameters of any size
-  int64_t shardLevels = 1;            ///< and over how many of the mesh's axes, the inner ones
-  std::string reduce = "f32";         ///< what they send of gradients
-  std::string accumExchange = "each"; ///< and when, of several micro-batches
-  int64_t exchangeBytes = 4096;       ///< and how much at a time
-  int64_t context = 32;               ///< of text: the most tokens of a sequence
-  std::vector<int64_t> prefill = {5}; ///< and how many calls read, besides one
-  bool offload = false;               ///< moments of any size live in the host's memory
-  bool plainCode = false;             ///< LLVM does not improve the code
+  std::string mesh;                     ///< such as data:2, or node:2,data:3; empty: one rank
+  std::string shard = "ddp";            ///< what ranks share out, of parameters of any size
+  int64_t shardLevels = 1;              ///< and over how many of the mesh's axes, the inner ones
+  int64_t wholeBelow = 0;               ///< elements from which on
+  std::string reshard = "always";       ///< of shard fsdp
+  std::string reduce = "f32";           ///< what they send of gradients
+  std::string accumExchange = "each";   ///< and when, of several micro-batches
+  int64_t exchangeBytes = 4096;         ///< and how much at a time
+  int64_t context = 32;                 ///< of text: the most tokens of a sequence
+  std::vector<int64_t> prefill = {5};   ///< and how many calls read, besides one
+  std::string weightFormat = "rounded"; ///< of text
+  std::vector<std::string> weightKeep;  ///< patterns: parameters that --weight-format leaves alone
+  bool offload = false;                 ///< moments of any size live in the host's memory
+  int64_t offloadLeast = 0;             ///< or of so many bytes
+  bool plainCode = false;               ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;
 
@@ -46,8 +58,11 @@ struct Setting {
   bool isCuda() const { return Target::named(target).kind == "cuda"; }
   /// Of binding the mesh alone.
   CompileOptions compileOptions() const;
-  /// Of --precision=fp8: all linear layers, of any size.
+  /// Of --precision=fp8; unless it says otherwise all linear layers, of any size.
   QuantizationOptions quantization() const;
+  /// What an update does beside, and how it comes to its gradients.
+  UpdateOptions update() const;
+  bool holdsInt8() const { return mode == Mode::Generate && weightFormat == "int8"; }
   /// The axes of the mesh, as BindingOptions has them.
   std::vector<std::string> meshAxes() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.
@@ -61,7 +76,10 @@ struct Setting {
 struct SettingRange {
   std::string target = "cpu";
   std::vector<Mode> modes = {Mode::Grad, Mode::Forward, Mode::Train};
-  int64_t batch = 0; ///< of the program: ranks are those that divide it; 0: it has none
+  int64_t batch = 0;  ///< of the program: ranks are those that divide it; 0: it has none
+  bool ranks = false; ///< draw those of several ranks alone, which train where the modes have that
+  bool int8 = false;  ///< it has weights that can be held in integers
+  std::vector<std::string> parameters = {}; ///< names, for patterns
 };
 
 /// Random settings for one program, the same for the same `number`. Over consecutive numbers every

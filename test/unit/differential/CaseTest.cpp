@@ -37,4 +37,27 @@ TEST(CaseModes, AskForAnEvaluationWhereTheLossUpdatesState) {
   EXPECT_EQ(modesOf(model + "hydra.entry @eval() {}\n"), kTrains);
 }
 
+TEST(CaseParameters, AreThoseOfTheText) {
+  Case source;
+  source.source.text =
+      "hydra.param @e [V, D] init = ones\nhydra.stack {\n  hydra.param @w_1 [D]\n}";
+  EXPECT_EQ(source.parameters(), (std::vector<std::string>{"e", "w_1"}));
+}
+
+TEST(CaseOfRanks, HasABatchForThemAndTrains) {
+  const SettingRange range = makeCase("ranks", 3).range("cpu");
+  EXPECT_EQ(range.batch, 4);
+  for (uint64_t number = 0; number < 20; ++number)
+    for (const Setting &setting : drawSettings(number, 2, range)) {
+      EXPECT_EQ(setting.mode, Mode::Train) << setting.text();
+      EXPECT_NE(setting.mesh, "") << setting.text();
+    }
+}
+
+TEST(CaseOfText, HasWeightsForIntegersWithEverySecondSeed) {
+  EXPECT_FALSE(makeCase("text", 4).int8);
+  EXPECT_TRUE(makeCase("text", 5).range("cpu").int8);
+  EXPECT_NE(makeCase("text", 5).source.text.find("dims(D = 16, V = 97)"), std::string::npos);
+}
+
 } // namespace hydra::test

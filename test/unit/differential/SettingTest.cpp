@@ -14,7 +14,12 @@ namespace hydra::test {
 TEST(Setting, IsReadAsItIsPrinted) {
   SettingRange ofText;
   ofText.modes = {Mode::Generate};
-  for (const SettingRange &range : {SettingRange(), ofText}) {
+  ofText.int8 = true;
+  ofText.parameters = {"e", "w0", "w1"};
+  SettingRange ofRanks;
+  ofRanks.batch = 12;
+  ofRanks.parameters = {"w"};
+  for (const SettingRange &range : {SettingRange(), ofText, ofRanks}) {
     for (uint64_t number = 0; number < 200; ++number)
       for (const Setting &setting : drawSettings(number, 2, range))
         EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
@@ -23,6 +28,7 @@ TEST(Setting, IsReadAsItIsPrinted) {
   }
   EXPECT_THROW(Setting::parse("--mode=grad --disable-pass=hydra-bind"), support::Error);
   EXPECT_THROW(Setting::parse("--recompute=all"), support::Error);
+  EXPECT_THROW(Setting::parse("--average=mean"), support::Error);
   EXPECT_THROW(Setting::parse("--target=abacus"), support::Error);
 }
 
@@ -30,7 +36,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   std::set<std::string> left, words;
   SettingRange range;
   range.batch = 12; // which ranks can share
-  for (uint64_t number = 0; number < 1600; ++number)
+  range.parameters = {"w"};
+  for (uint64_t number = 0; number < 3200; ++number)
     for (const Setting &setting : drawSettings(number, 2, range)) {
       left.insert(setting.disabled.begin(), setting.disabled.end());
       for (const char *word : {"-O0",
@@ -59,11 +66,26 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--offload=optimizer",
                                "--reduce=bf16",
                                "--accum-exchange=last",
-                               "--exchange-bytes=0"})
+                               "--exchange-bytes=0",
+                               "--mesh=node:2,data:3",
+                               "--whole-below=64",
+                               "--reshard=auto",
+                               "--reshard=never",
+                               "--offload-least=128",
+                               "--norm-spike=0.5",
+                               "--group-norms",
+                               "--batch-filter",
+                               "--average=ema,decay=0.5",
+                               "--average=swa,from=2",
+                               "--fp8-format=e4m3",
+                               "--fp8-keep=default",
+                               "--fp8-keep=*w",
+                               "--fp8-least=",
+                               "--fp8-amax-history="})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 27u);
+  EXPECT_EQ(words.size(), 42u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
         pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||
@@ -77,6 +99,25 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   }
 }
 
+TEST(Setting, DrawsOfTextHoldWeightsInIntegers) {
+  SettingRange range;
+  range.modes = {Mode::Generate};
+  range.parameters = {"w1"};
+  const auto drawn = [&](const char *word) {
+    for (uint64_t number = 0; number < 200; ++number)
+      for (const Setting &setting : drawSettings(number, 2, range))
+        if (setting.text().find(word) != std::string::npos)
+          return true;
+    return false;
+  };
+  EXPECT_FALSE(drawn("--weight-format=int8"));
+  range.int8 = true;
+  EXPECT_TRUE(drawn("--weight-format=int8"));
+  EXPECT_TRUE(drawn("--weight-format=int8 --weight-keep=*w1"));
+  EXPECT_TRUE(drawn("--precision=bf16"));
+  EXPECT_FALSE(drawn("--precision=tf32 --weight-format=int8"));
+}
+
 TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("cpu"), "hydra-fuse-qkv"));
   EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("cpu"), "hydra-skip-rows"));
@@ -84,7 +125,9 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("h200"), "hydra-assign-layouts"));
   EXPECT_FALSE(llvm::is_contained(numericsChangingPasses("h200"), "hydra-plan-memory"));
   const auto key = [](const std::string &text) { return Setting::parse(text).bitsKey(); };
-  EXPECT_EQ(key("--disable-pass=hydra-schedule --threads=2"), key("--recompute=none"));
+  EXPECT_EQ(key("--disable-pass=hydra-schedule,hydra-join-weight-gradients --threads=2"),
+            key("--recompute=none --disable-pass=hydra-join-weight-gradients"));
+  EXPECT_NE(key("--disable-pass=hydra-schedule"), key(""));
   EXPECT_EQ(key("--precision=bf16 --rounded-copies=layer"), key("--precision=bf16"));
   EXPECT_EQ(key("--mode=train --offload=optimizer"), key("--mode=train"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
@@ -93,10 +136,14 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
             key("--mode=train --mesh=data:2"));
   EXPECT_NE(key("--mode=train --accum=2 --mesh=data:2 --accum-exchange=last"),
             key("--mode=train --accum=2 --mesh=data:2"));
+  EXPECT_EQ(key("--mode=train --mesh=data:2 --shard=fsdp --reshard=never"),
+            key("--mode=train --mesh=data:2 --shard=fsdp"));
+  EXPECT_NE(key("--mode=train --average=swa,from=1"), key("--mode=train"));
+  EXPECT_NE(key("--mode=generate --weight-format=int8"), key("--mode=generate"));
   EXPECT_NE(key("-O0"), key(""));
   const std::string exact =
       " --disable-pass=hydra-raise-attention,hydra-raise-linear-ce,hydra-fuse-qkv,"
-      "hydra-fuse-gate-up,hydra-fuse-siblings,hydra-skip-rows";
+      "hydra-fuse-gate-up,hydra-fuse-siblings,hydra-skip-rows,hydra-join-weight-gradients";
   EXPECT_EQ(key("-O0"), key("-O2" + exact));
 }
 
