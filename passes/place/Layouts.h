@@ -41,8 +41,8 @@ bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
 /// gives a value other strides than `layoutOf` says must ask: layouts were chosen for those.
 bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides);
 
-/// Whether a loop's body is groups of row-wise operations alone, which read and write chunks wherever
-/// these lie. (Matmuls in kernels of loops want whole chunks.)
+/// Whether a loop's body is groups of row-wise operations alone, which read and write chunks
+/// wherever these lie. (Matmuls in kernels of loops want whole chunks.)
 bool isOfGroups(LoopOp loop);
 
 } // namespace hydra

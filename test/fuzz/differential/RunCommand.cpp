@@ -48,8 +48,8 @@ public:
     const uint64_t jobs = (last - first + 1) * kinds.size();
     const uint64_t done = runJobs(*this, 0, jobs, options, [&](const Report &report) {
       Case source;
-      source.name = fmt::format("{} {}", kinds[report.job % kinds.size()],
-                                first + report.job / kinds.size());
+      source.name =
+          fmt::format("{} {}", kinds[report.job % kinds.size()], first + report.job / kinds.size());
       Setting setting;
       try {
         source = makeJob(report.job);
