@@ -63,16 +63,17 @@ std::string_view takeUntil(std::string_view &text, char separator) {
   return taken;
 }
 
+[[noreturn]] void refuse(std::string_view text) {
+  support::fail("--scalar: '{}' is no number of a step; expected "
+                "NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N], "
+                "such as s=1,after=3000,over=2000,levels=10",
+                support::shown(text));
+}
+
 } // namespace
 
 NamedSchedule parseSchedule(std::string_view text) {
   const std::string_view whole = text;
-  const auto refuse = [&] [[noreturn]] {
-    support::fail("--scalar: '{}' is no number of a step; expected "
-                  "NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N], "
-                  "such as s=1,after=3000,over=2000,levels=10",
-                  support::shown(whole));
-  };
   NamedSchedule result;
   ScheduleT &schedule = result.schedule;
   schedule.kind = ScheduleKind::linear;
@@ -80,7 +81,7 @@ NamedSchedule parseSchedule(std::string_view text) {
   result.name = takeUntil(text, '=');
   if (result.name.empty() || whole.ends_with(',') ||
       !readNumber(takeUntil(text, ','), schedule.peak) || !std::isfinite(schedule.peak))
-    refuse();
+    refuse(whole);
   if (result.name == "lr" || result.name == "clip")
     support::fail("--scalar: {} is given by --{}", result.name, result.name);
   if (result.name == support::kNormSpike)
@@ -100,7 +101,7 @@ NamedSchedule parseSchedule(std::string_view text) {
                            : key == "levels" ? &schedule.levels
                                              : nullptr;
     if (!place || *place != 0 || !readNumber(setting, *place) || *place < 0 || *place > kNoEnd)
-      refuse();
+      refuse(whole);
   }
   if (schedule.warmup_steps == 0 && schedule.levels > 0)
     support::fail("--scalar: levels of {} need over=STEPS to reach them",
