@@ -4,6 +4,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <cmath>
 #include <limits>
@@ -27,9 +28,8 @@ Config::Config(ordered_json object, std::string where)
 /// Parses a text. Deep nesting, which nothing here needs, would exhaust the stack later; of equal
 /// names in an object programs take different ones.
 static ordered_json parse(std::string_view text, const std::string &place) {
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (const size_t nul = text.find('\0'); nul != text.npos)
-    fail("{}: has a zero byte at {}; expected JSON text", place, nul);
+  if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
+    fail("{}: has a zero byte at {}; expected JSON text", place, zero);
   std::vector<std::set<std::string>> names; // one set for each open object
   auto watch = [&](int depth, ordered_json::parse_event_t event, ordered_json &parsed) {
     if (depth > kMostNesting)

@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,8 +43,7 @@ Adapters::Adapters(const support::SafetensorsFile &file) : file(file) {
       said == file.metadata().end()
           ? nlohmann::json()
           : nlohmann::json::parse(said->second, nullptr, /*allow_exceptions=*/false);
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  const bool isScale = scale.is_object() && said->second.find('\0') == std::string::npos &&
+  const bool isScale = scale.is_object() && !support::hasZeroByte(said->second) &&
                        scale.contains("rank") && scale.contains("alpha") &&
                        scale["rank"].is_number_unsigned() && scale["alpha"].is_number();
   if (!isScale || scale["rank"].get<uint64_t>() == 0 ||

@@ -5,6 +5,7 @@
 #include "runtime/report/TargetTexts.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -191,9 +192,8 @@ Target parse(const std::string &text, const std::string &origin) {
       support::fail("{}: values nest more than {} deep", origin, kMostNesting);
     return true;
   };
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (const size_t nul = text.find('\0'); nul != text.npos)
-    support::fail("{}: has a zero byte at {}; expected JSON text", origin, nul);
+  if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
+    support::fail("{}: has a zero byte at {}; expected JSON text", origin, zero);
   json content;
   try {
     content = json::parse(text, check);

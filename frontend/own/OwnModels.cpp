@@ -6,6 +6,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <algorithm>
 #include <array>
@@ -55,8 +56,7 @@ std::optional<OwnModel> fromMetadata(const fs::path &file) {
            expected);
   const std::string text = find("config_json");
   auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (!json.is_object() || text.find('\0') != text.npos)
+  if (!json.is_object() || support::hasZeroByte(text))
     fail("{}: the metadata has no config_json that is an object", weights.name());
   Config config(std::move(json), weights.name() + ": config_json");
   OwnModel model = readMegalodonJax(config);

@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <nlohmann/json.hpp>
 
@@ -196,8 +197,7 @@ public:
 private:
   void encodeLine(std::string_view line) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    // The JSON library takes a NUL for the end of the text and would ignore what follows.
-    if (!object.is_object() || line.find('\0') != line.npos)
+    if (!object.is_object() || support::hasZeroByte(line))
       fail("is no JSON object");
     if (format.response.empty())
       return part(textOf(object, format.field), false, true);

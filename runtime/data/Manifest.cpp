@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -106,8 +107,7 @@ std::string hydra::data::manifestText(const Manifest &manifest) {
 
 Manifest hydra::data::parseManifest(std::string_view text, const std::string &name) {
   const json content = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (content.is_discarded() || text.find('\0') != text.npos)
+  if (content.is_discarded() || support::hasZeroByte(text))
     fail("{}: is no JSON", name);
   const Object all(content, name);
   if (all.text("format") != kFormat)

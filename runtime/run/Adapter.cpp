@@ -5,6 +5,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@
 
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::hasZeroByte;
 using hydra::support::shown;
 using hydra::support::shownPath;
 using nlohmann::json;
@@ -45,8 +47,7 @@ public:
     const std::vector<std::byte> bytes = file.readAll();
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     content = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    // The JSON library takes a NUL for the end of the text and would ignore what follows.
-    if (!content.is_object() || text.find('\0') != text.npos)
+    if (!content.is_object() || hasZeroByte(text))
       fail("{}: expected an object in JSON", place);
   }
 

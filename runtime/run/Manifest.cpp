@@ -10,6 +10,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <nlohmann/json.hpp>
 #include <xxhash.h>
@@ -22,6 +23,7 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::hasZeroByte;
 using hydra::support::shown;
 using hydra::support::shownPath;
 using nlohmann::json;
@@ -152,8 +154,7 @@ public:
       return true;
     };
     content = json::parse(text, text + bytes.size(), watch, /*allow_exceptions=*/false);
-    // The JSON library takes a NUL for the end of the text and would ignore what follows.
-    if (!content.is_object() || std::ranges::find(bytes, std::byte{0}) != bytes.end())
+    if (!content.is_object() || hasZeroByte(bytes))
       damaged("expected an object in JSON");
     const auto hash = content.find(kHash);
     if (hash == content.end())

@@ -7,6 +7,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <nlohmann/json.hpp>
 #include <xxhash.h>
@@ -211,8 +212,7 @@ std::vector<MixedSource> hydra::runtime::readMixture(const std::filesystem::path
     return true;
   };
   const auto all = nlohmann::ordered_json::parse(text, watch, false);
-  // It takes a NUL for the end of the text and would ignore what follows.
-  if (!all.is_object() || all.empty() || text.find('\0') != text.npos)
+  if (!all.is_object() || all.empty() || support::hasZeroByte(text))
     fail("{}: is no JSON object of sources", file.name());
   std::vector<MixedSource> sources;
   for (const auto &[name, value] : all.items()) {

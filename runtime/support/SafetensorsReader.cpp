@@ -2,6 +2,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,9 +34,8 @@ struct Header {
 Header parseHeader(std::string_view text, const std::string &origin) {
   if (text.empty() || text.front() != '{')
     fail("{}: the header starts with '{}'; expected '{{'", origin, text.substr(0, 1));
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (const size_t nul = text.find('\0'); nul != text.npos)
-    fail("{}: the header has a zero byte at {}; expected JSON text", origin, nul);
+  if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
+    fail("{}: the header has a zero byte at {}; expected JSON text", origin, zero);
   Header header;
   std::vector<std::set<std::string>> keys; // one set per open object
   auto watch = [&](int, json::parse_event_t event, json &parsed) {

@@ -1,6 +1,7 @@
 // What is missing, of another type or unknown in a JSON file, in one line.
 #include "runtime/text/Fields.h"
 
+#include "runtime/support/ZeroByte.h"
 #include "runtime/text/Utf8.h"
 
 #include <cmath>
@@ -98,9 +99,8 @@ void Fields::finish() const {
 nlohmann::json hydra::text::parseJson(std::string_view text, const std::string &name) {
   if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos)
     support::fail("{}: byte {} is no UTF-8", name, bad);
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    support::fail("{}: is no JSON: a mistake at byte {}", name, nul + 1);
+  if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
+    support::fail("{}: is no JSON: a mistake at byte {}", name, zero + 1);
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error &error) {

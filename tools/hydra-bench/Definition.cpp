@@ -5,6 +5,7 @@
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/Suggest.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/ranges.h>
 
@@ -195,9 +196,8 @@ Definition readDefinition(const std::filesystem::path &file) {
   const support::InputFile input(file);
   const std::vector<std::byte> bytes = input.readAll();
   const auto *begin = reinterpret_cast<const char *>(bytes.data());
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (const auto nul = std::ranges::find(bytes, std::byte{0}); nul != bytes.end())
-    fail("{}: has a zero byte at {}; expected JSON text", input.name(), nul - bytes.begin());
+  if (const size_t zero = support::zeroByteIn(bytes); zero != std::string_view::npos)
+    fail("{}: has a zero byte at {}; expected JSON text", input.name(), zero);
   Json json;
   try {
     json = Json::parse(begin, begin + bytes.size());

@@ -7,6 +7,7 @@
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
+#include "runtime/support/ZeroByte.h"
 #include "tools/hydra-bench/Table.h"
 
 #include <algorithm>
@@ -45,9 +46,8 @@ Json readResults(const std::filesystem::path &path) {
   const std::vector<std::byte> bytes = input.readAll();
   const auto *begin = reinterpret_cast<const char *>(bytes.data());
   const Json json = Json::parse(begin, begin + bytes.size(), nullptr, false);
-  // The JSON library takes a NUL for the end of the text and would ignore what follows.
-  if (std::ranges::find(bytes, std::byte{0}) != bytes.end() || !json.is_object() ||
-      !json.contains("rows") || !json["rows"].is_array() || !json.contains("programs"))
+  if (support::hasZeroByte(bytes) || !json.is_object() || !json.contains("rows") ||
+      !json["rows"].is_array() || !json.contains("programs"))
     fail("{} has no results of hydra-bench", input.name());
   return json;
 }

@@ -6,6 +6,7 @@
 #include "runtime/support/GitRevision.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/ZeroByte.h"
 #include "tools/hydra-run/Options.h"
 
 #include <nlohmann/json.hpp>
@@ -98,8 +99,7 @@ ordered_json readRun(const fs::path &path) {
   if (file.size() <= most) {
     const std::vector<std::byte> bytes = file.readAll();
     const auto *const text = reinterpret_cast<const char *>(bytes.data());
-    // The JSON library takes a NUL for the end of the text and would ignore what follows.
-    if (std::ranges::find(bytes, std::byte{0}) == bytes.end())
+    if (!support::hasZeroByte(bytes))
       run = ordered_json::parse(text, text + bytes.size(), nullptr, false);
   }
   if (!run.is_object() || run.value("format", ordered_json()) != kFormat ||
