@@ -659,15 +659,16 @@ def JoinWeightGradients : Pass<"hydra-join-weight-gradients", "::mlir::ModuleOp"
     nothing is copied; where an operand cannot be (an input, a view, a part of another concatenation), the sum
     stays. Products of one sum may also differ in their numbers of rows.
 
-    Operands of the backward pass live until the last of them is there. More than the products that no longer exist
-    they may take by `megabytes`; with rowwise recomputation or layers computed again, which are to save memory,
+    Operands are one value then, which lives from the first part to the last matmul. What is live at the peak of a
+    program, counted before groups are formed, may grow by `percent`; a sum that would make it more stays. With
+    rowwise recomputation or layers computed again, which are to save memory,
     the pass does not run. Work on gathered rows (`hydra.compact`) stays as it is: hydra-skip-rows ends
     each matmul where its own rows end, which is not known before the step runs. So recursions of HYDRA are
     joined with fixed or static depths, and not with dynamic ones. *Numerics-changing*: rows are summed in
     another order.
   }];
-  let options = [Option<"megabytes", "megabytes", "int64_t", "512",
-                        "MiB of operands of a gradient that may live longer">];
+  let options = [Option<"percent", "percent", "int64_t", "1",
+                        "by how much the bytes that are live at the peak may grow">];
   let statistics = [Statistic<"weights", "weights", "gradients that are one matmul">,
                     Statistic<"products", "products", "matmuls that they were">];
 }

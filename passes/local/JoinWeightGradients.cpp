@@ -6,6 +6,8 @@
 #include "llvm/ADT/MapVector.h"
 
 #include <map>
+#include <optional>
+#include <vector>
 
 using namespace mlir;
 
@@ -20,10 +22,6 @@ namespace {
 constexpr StringLiteral kPass = "hydra-join-weight-gradients";
 /// Rows that begin elsewhere in a buffer are read by whole pieces of so many bytes.
 constexpr int64_t kPiece = 16;
-
-int64_t bytesOfType(RankedTensorType type) {
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
 
 /// What a chain of additions adds up that nothing else reads, from the last one on.
 SmallVector<Value> termsOf(AddOp last) {
@@ -64,10 +62,89 @@ bool canBePlaced(Value matrix) {
   return !(storage && storage.viewedOperand()) && !isJoined(made) && !isReturned(made);
 }
 
-bool isOfBackwardPass(Value v) {
-  ScopeAttr scope = scopeOf(build::behindReshapes(v).getDefiningOp()->getLoc());
-  return scope && scope.getPhase() != Phase::forward && scope.getPhase() != Phase::loss;
+/// The value whose bytes a value is, itself or the one that it views.
+Value ownerOf(Value v) {
+  while (auto storage = v.getDefiningOp<StorageOpInterface>()) {
+    const std::optional<unsigned> viewed = storage.viewedOperand();
+    if (!viewed)
+      break;
+    v = storage->getOperand(*viewed);
+  }
+  return v;
 }
+
+/// Whether a group is expected to compute a value and all that reads it, without storing it.
+bool staysInGroup(Value v) {
+  return isa<RowWiseOpInterface>(v.getDefiningOp()) &&
+         llvm::all_of(v.getUsers(), [](Operation *user) { return isa<RowWiseOpInterface>(user); });
+}
+
+/// The bytes of values that are live at each operation of a program in its present order, without
+/// inputs, variables and what groups will not store. An estimate: groups move their operations.
+class LiveBytes {
+public:
+  explicit LiveBytes(Block &body) : live(body.getOperations().size()) {
+    for (auto [i, op] : llvm::enumerate(body)) {
+      positions[&op] = i;
+      if (!isa<UseOp>(op))
+        for (Value result : op.getResults())
+          if (ownerOf(result) == result && !staysInGroup(result))
+            ranges[result] = {i, i};
+    }
+    for (Operation &op : body)
+      op.walk([&](Operation *reader) {
+        for (Value operand : reader->getOperands())
+          if (auto it = ranges.find(ownerOf(operand)); it != ranges.end())
+            it->second.last = std::max(it->second.last, positions.lookup(&op));
+      });
+    for (const auto &[value, range] : ranges)
+      add(range, bytesOf(value.getType()));
+    most = live.empty() ? 0 : *llvm::max_element(live);
+  }
+
+  /// Makes one value of each list, from where the first of it is made to `reader`, which is there
+  /// instead of the values `gone`. Where that makes the peak more than `percent` higher than it was
+  /// at first, it changes nothing and returns false.
+  bool join(ArrayRef<SmallVector<Value>> lists, ArrayRef<Value> gone, Operation *reader,
+            int64_t percent) {
+    const std::vector<int64_t> before = live;
+    const size_t end = positions.lookup(reader);
+    for (const SmallVector<Value> &parts : lists) {
+      Range whole{end, end};
+      int64_t bytes = 0;
+      for (Value part : parts) {
+        const Value owner = ownerOf(part);
+        const Range range = ranges.lookup(owner);
+        const int64_t own = bytesOf(owner.getType());
+        add(range, -own);
+        whole = {std::min(whole.first, range.first), std::max(whole.last, range.last)};
+        bytes += own;
+      }
+      add(whole, bytes);
+    }
+    for (Value product : gone)
+      add(ranges.lookup(product), -bytesOf(product.getType()));
+    if (*llvm::max_element(live) <= most + most / 100 * percent)
+      return true;
+    live = before;
+    return false;
+  }
+
+private:
+  struct Range {
+    size_t first = 0, last = 0;
+  };
+
+  void add(const Range &range, int64_t bytes) {
+    for (size_t i = range.first; i <= range.last; ++i)
+      live[i] += bytes;
+  }
+
+  llvm::DenseMap<Operation *, size_t> positions;
+  llvm::MapVector<Value, Range> ranges; ///< of values that will have bytes
+  std::vector<int64_t> live;            ///< by position
+  int64_t most = 0;                     ///< at first
+};
 
 /// Matmuls of one weight's gradient, whose operands can be joined.
 using Products = SmallVector<MatmulOp>;
@@ -88,6 +165,7 @@ private:
   void join(EntryOp entry) {
     joinedRows.clear();
     gatheredRows.clear();
+    live.reset();
     Block &body = entry.getBody().front();
     for (auto compact : body.getOps<CompactOp>())
       gatheredRows.insert(build::shapeOf(compact.getMask())[0]);
@@ -142,12 +220,9 @@ private:
     // Work on gathered rows ends where these end (hydra-skip-rows); joined it would not.
     if (gatheredRows.contains(build::shapeOf(product.getA())[0]))
       return {};
-    for (Value matrix : {product.getA(), product.getB()}) {
-      RankedTensorType type = build::typeOf(matrix);
-      const int64_t row = type.getShape()[1] * ((type.getElementTypeBitWidth() + 7) / 8);
-      if (row % kPiece != 0)
+    for (Value matrix : {product.getA(), product.getB()})
+      if (bytesOf(matrix.getType()) / build::shapeOf(matrix)[0] % kPiece != 0)
         return {};
-    }
     return product;
   }
 
@@ -160,27 +235,28 @@ private:
     return kind.getDictionary(product.getContext());
   }
 
-  /// Whether the operands of several matmuls can be made side by side, and what lives longer for it
-  /// is little beside the products that no longer exist.
-  bool pays(const Products &products) const {
+  /// Whether the operands of several matmuls can be made side by side without a higher peak.
+  bool pays(const Products &products) {
     if (products.size() < 2)
       return false;
-    uint64_t longer = 0;
+    SmallVector<SmallVector<Value>> lists; // those that are not joined yet
     DenseSet<Value> seen;
     for (const bool left : {true, false}) {
       const SmallVector<Value> parts = operands(products, left);
-      const bool known = joinedRows.count(parts) > 0;
-      for (Value part : parts) {
-        if (!known && (!canBePlaced(part) || !seen.insert(build::behindReshapes(part)).second))
+      if (joinedRows.count(parts) > 0)
+        continue;
+      for (Value part : parts)
+        if (!canBePlaced(part) || !seen.insert(build::behindReshapes(part)).second)
           return false;
-        // Of the forward pass they are kept until here anyway.
-        if (!known && isOfBackwardPass(part))
-          longer += bytesOfType(build::typeOf(part));
-      }
+      lists.push_back(parts);
     }
-    MatmulOp first = products.front();
-    const uint64_t gone = (products.size() - 1) * bytesOfType(build::typeOf(first.getC()));
-    return longer <= gone + (static_cast<uint64_t>(megabytes) << 20);
+    MatmulOp last = products.back();
+    if (!live)
+      live.emplace(*last->getBlock());
+    SmallVector<Value> gone;
+    for (MatmulOp product : ArrayRef(products).drop_back())
+      gone.push_back(product.getC());
+    return live->join(lists, gone, last, percent);
   }
 
   static SmallVector<Value> operands(const Products &products, bool left) {
@@ -224,6 +300,7 @@ private:
   };
   std::map<SmallVector<Value>, Value, InOrder> joinedRows;
   DenseSet<int64_t> gatheredRows; ///< capacities of what hydra.compact gathers
+  std::optional<LiveBytes> live;  ///< of the program at hand; where it has something to join
 };
 
 } // namespace

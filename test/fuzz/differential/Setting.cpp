@@ -299,6 +299,9 @@ std::string Setting::oracleKey() const {
                      fmt::join(prefill, ","), weightFormat, fmt::join(weightKeep, ","));
 }
 
+/// What it can join depends on what exact passes in front of it have left.
+constexpr llvm::StringLiteral kJoin = "hydra-join-weight-gradients";
+
 std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
@@ -309,8 +312,7 @@ std::string Setting::bitsKey() const {
   for (const std::string &name : pipeline)
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
-  // What that pass can join depends on what exact passes in front of it have left.
-  if (llvm::is_contained(pipeline, "hydra-join-weight-gradients"))
+  if (llvm::is_contained(pipeline, kJoin))
     key += fmt::format(" joined {} {}", recompute, fmt::join(disabled, ","));
   if (target !=
       "cpu") { // required passes have a lesser form below -O2, and where they are left out
@@ -454,6 +456,11 @@ public:
         if (llvm::is_contained(optionalPasses(setting), name) && name != "hydra-nest-loops" &&
             name != "hydra-decompose-attention")
           setting.disabled.push_back(name);
+    // With that pass bits are seldom comparable: bitsKey.
+    if (const std::string name = kJoin.str(); random.chance(0.5) &&
+                                              llvm::is_contained(optionalPasses(setting), name) &&
+                                              !llvm::is_contained(setting.disabled, name))
+      setting.disabled.push_back(name);
     keepOperands(setting);
     setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
     setting.plainCode = range.target == "cpu" && random.chance(0.95);
