@@ -84,9 +84,20 @@ TEST_F(RunLogTest, IsGoneOnWithBehindItsLastWholeLine) {
                            "\n";
   EXPECT_EQ(appendedTo("whole\n"), "whole\n" + line);
   EXPECT_EQ(appendedTo("whole\n{\"event\":\"st"), "whole\n" + line);
-  EXPECT_EQ(appendedTo("whole\n" + std::string(200'000, 'x')), "whole\n" + line);
-  EXPECT_EQ(appendedTo(std::string(200'000, 'x')), line);
+  const std::string longPart = "{" + std::string(200'000, 'x');
+  EXPECT_EQ(appendedTo("whole\n" + longPart), "whole\n" + line);
+  EXPECT_EQ(appendedTo(longPart), line);
   EXPECT_EQ(appendedTo(""), line);
+}
+
+TEST_F(RunLogTest, KeepsThePartOfALineThatIsNoneOfALog) {
+  const std::filesystem::path path = folder / "log.jsonl";
+  for (const std::string &text : {std::string("a note"), "whole\n" + std::string(200'000, 'x')}) {
+    std::ofstream(path, std::ios::binary) << text;
+    EXPECT_THROW(RunLog({.jsonLines = path}, true), hydra::support::Error);
+    std::ifstream in(path, std::ios::binary);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+  }
 }
 
 TEST_F(RunLogTest, ListsAreHistogramsOfSomeSteps) {
