@@ -1,4 +1,5 @@
 // hydra-place-optimizer: updates right behind their gradients.
+#include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/place/Updates.h"
 
@@ -24,7 +25,7 @@ struct PlaceOptimizer : impl::PlaceOptimizerBase<PlaceOptimizer> {
           continue;
         SmallVector<Operation *> group = groupOf(update, updates);
         seen.insert(group.begin(), group.end());
-        place(group, updates);
+        place(withMoves(group), updates);
       }
     }
   }
@@ -33,16 +34,11 @@ private:
   using Updates = llvm::MapVector<Operation *, llvm::SetVector<Operation *>>;
 
   /// An update, with the operation of an optimizer that it guards the results of, and what else
-  /// does: one that reads an old value, and of which nothing but updates reads the results.
+  /// does: one that reads the old value, and of which nothing but updates reads the results.
   static SmallVector<Operation *> groupOf(Operation *update, const Updates &updates) {
     for (Value operand : update->getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (!maker || updates.contains(maker) ||
-          llvm::none_of(maker->getOperands(),
-                        [&](Value v) {
-                          return v.getDefiningOp<UseOp>() &&
-                                 llvm::is_contained(update->getOperands(), v);
-                        }) ||
+      if (!maker || updates.contains(maker) || !updates.find(update)->second.contains(maker) ||
           !llvm::all_of(maker->getUsers(), [&](Operation *user) { return updates.contains(user); }))
         continue;
       llvm::SetVector<Operation *> users(maker->user_begin(), maker->user_end());
@@ -54,10 +50,37 @@ private:
     return {update};
   }
 
-  /// Whether an operation takes elements of its operand, computes nothing, and can stand anywhere behind it.
+  /// Whether an operation takes elements of its operand, computes nothing, and can stand anywhere
+  /// behind it.
   static bool onlyMoves(Operation *op) {
     auto storage = dyn_cast<StorageOpInterface>(op);
     return storage && storage.viewedOperand() && op->getNumOperands() == 1;
+  }
+
+  /// The same with what only moves elements from one of them to another.
+  static SmallVector<Operation *> withMoves(ArrayRef<Operation *> group) {
+    llvm::SetVector<Operation *> all(group.begin(), group.end());
+    for (Operation *op : group)
+      for (Value operand : op->getOperands()) {
+        SmallVector<Operation *> moves;
+        Operation *producer = operand.getDefiningOp();
+        for (; producer && onlyMoves(producer); producer = producer->getOperand(0).getDefiningOp())
+          moves.push_back(producer);
+        if (llvm::is_contained(group, producer))
+          all.insert(moves.begin(), moves.end());
+      }
+    SmallVector<Operation *> ordered = all.takeVector();
+    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    return ordered;
+  }
+
+  /// Whether an operation makes one number of variables and arguments: the share of an average.
+  static bool countsAlone(Operation *op, const Updates &updates) {
+    return isMemoryEffectFree(op) && !updates.contains(op) &&
+           llvm::all_of(op->getResults(),
+                        [](Value v) { return build::typeOf(v).getNumElements() == 1; }) &&
+           llvm::all_of(op->getOperands(),
+                        [](Value v) { return isa<BlockArgument>(v) || v.getDefiningOp<UseOp>(); });
   }
 
   void place(ArrayRef<Operation *> group, const Updates &updates) {
@@ -72,12 +95,21 @@ private:
       for (Value operand : op->getOperands()) {
         SmallVector<Operation *> moves;
         Operation *producer = operand.getDefiningOp();
-        for (; producer && onlyMoves(producer); producer = producer->getOperand(0).getDefiningOp())
+        for (; producer && onlyMoves(producer) && !llvm::is_contained(group, producer);
+             producer = producer->getOperand(0).getDefiningOp())
           moves.push_back(producer);
-        if (producer && isa<UseOp>(producer)) // reading a variable can be anywhere before
+        if (llvm::is_contained(group, producer))
+          continue;
+        if (producer && isa<UseOp>(producer)) { // reading a variable can be anywhere before
           moves.push_back(producer);
-        else if (producer)
+        } else if (producer && countsAlone(producer, updates)) { // and so can what counts
+          moves.push_back(producer);
+          for (Value variable : producer->getOperands())
+            if (Operation *use = variable.getDefiningOp())
+              moves.push_back(use);
+        } else if (producer) {
           after(producer);
+        }
         moved.insert(moves.rbegin(), moves.rend());
       }
       if (auto it = updates.find(op); it != updates.end())
