@@ -86,6 +86,8 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
          "goes on with the parameters themselves");
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
+  if (options.weights && options.resume && options.resume != "auto")
+    fail("--resume excludes --weights: a checkpoint has parameters");
   if (options.resume == "auto" && !options.save)
     fail("--resume auto means the folder of --save, which is not given");
   const bool readsText = options.readsText();

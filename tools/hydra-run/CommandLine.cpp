@@ -1,6 +1,10 @@
 // Words in groups, and the groups of two command lines as one.
 #include "tools/hydra-run/CommandLine.h"
 
+#include "runtime/run/Checkpoint.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+
 #include <algorithm>
 #include <array>
 
@@ -63,7 +67,14 @@ std::vector<std::string> mergedWords(const Arguments &before, const Arguments &n
   const auto has = [](const Arguments &all, const std::string &flag) {
     return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
   };
+  if (has(now, "--weights"))
+    support::fail("--resume excludes --weights: the run {} has parameters",
+                  support::shownPath(directory));
   const bool goesOn = !isOtherJob(now);
+  const std::filesystem::path checkpoints =
+      std::filesystem::path(directory) / RunDirectory::kCheckpoints;
+  // Until the run has a checkpoint of its own, it begins where it began.
+  const bool begins = !runtime::Checkpoint::exists(checkpoints);
   std::vector<std::string> words;
   if (!has(now, "plan"))
     words.push_back((std::filesystem::path(directory) / RunDirectory::kPlan).string());
@@ -87,22 +98,43 @@ std::vector<std::string> mergedWords(const Arguments &before, const Arguments &n
   for (const auto &group : now)
     if (group.first != "--resume" && group.first != "--run")
       add(group);
-  if (goesOn) {
-    words.push_back("--run=" + directory);
-    words.emplace_back("--resume=auto");
-  } else {
-    words.push_back("--resume=" +
-                    (std::filesystem::path(directory) / RunDirectory::kCheckpoints).string());
+  if (!goesOn) {
+    words.push_back("--resume=" + checkpoints.string());
+    return words;
   }
+  const auto origin = std::ranges::find(before, "--resume", &Arguments::value_type::first);
+  words.push_back("--run=" + directory);
+  words.push_back("--resume=" + (begins && origin != before.end() && !origin->second.empty()
+                                     ? origin->second.front()
+                                     : "auto"));
   return words;
 }
 
-/// The directory of the run that a command line goes on with, or an empty text.
+/// The directory of the run that a command line goes on with, or an empty text. Throws Error for
+/// one that names another directory beside it.
 std::string resumedRun(const Arguments &groups) {
+  std::string directory;
   for (const auto &[flag, values] : groups)
     if (flag == "--resume" && values.size() == 1 && RunDirectory::isRun(values[0]))
-      return values[0];
-  return "";
+      directory = values[0];
+  // Two of them the parser refuses.
+  if (std::ranges::count(groups, "--resume", &Arguments::value_type::first) != 1)
+    return "";
+  const auto run = std::ranges::find(groups, "--run", &Arguments::value_type::first);
+  std::error_code code;
+  if (!directory.empty() && run != groups.end() && run->second.size() == 1 &&
+      !std::filesystem::equivalent(run->second[0], directory, code))
+    support::fail("--run: --resume {} goes on in that directory; expected no other, or one of its "
+                  "checkpoints to begin {} with",
+                  support::shownPath(directory), support::shownPath(run->second[0]));
+  return directory;
+}
+
+/// Whether a flag is of one start of a run, and not of all: where it begins, or what is measured.
+bool isOfOneStart(const Arguments::value_type &group) {
+  const auto &[flag, values] = group;
+  return flag == "--run" || flag.starts_with("--profile") ||
+         (flag == "--resume" && values == std::vector<std::string>{"auto"});
 }
 
 } // namespace
@@ -113,7 +145,5 @@ CommandLine::CommandLine(const CLI::App &app, std::vector<std::string> words)
     all = mergedWords(RunDirectory(directory).arguments(), groups, directory);
     groups = groupsOf(app, all);
   }
-  std::erase_if(groups, [](const auto &group) {
-    return group.first == "--resume" || group.first == "--run";
-  });
+  std::erase_if(groups, isOfOneStart);
 }

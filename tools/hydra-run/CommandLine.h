@@ -20,7 +20,7 @@ public:
 
   /// For the parser.
   const std::vector<std::string> &words() const { return all; }
-  /// Without --run and --resume, for a run to remember.
+  /// Without what is of this start alone, for a run to remember.
   const Arguments &arguments() const { return groups; }
 
 private:

@@ -87,8 +87,9 @@ std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
   return samples;
 }
 
-void generateText(const RunOptions &options, const runtime::PlanFile &file,
-                  runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed) {
+std::string generateText(const RunOptions &options, const runtime::PlanFile &file,
+                         runtime::Executor &executor, const text::Tokenizer &tokenizer,
+                         uint64_t seed) {
   const runtime::GenerateOptions how = settingsOf(options, tokenizer, seed);
   std::vector<std::vector<int32_t>> prompts;
   std::vector<Text> texts;
@@ -111,6 +112,7 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
   const Clock::time_point end = Clock::now();
   for (size_t i = 0; i < texts.size(); ++i)
     print((i > 0 ? "\n" : "") + texts[i].waiting + texts[i].stream->finish() + "\n");
+  std::string notes;
   // The first of each text comes with the last call for its prompt.
   if (added > prompts.size()) {
     size_t read = 0;
@@ -120,20 +122,19 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
       return std::chrono::duration<double>(time).count();
     };
     const double after = seconds(end - first);
-    std::fprintf(
-        stderr, "hydra-run: %s\n",
-        fmt::format(
-            "{} tokens read in {:.3f} s, {} added in {:.3f} s: {:.3f} ms a token, {:.1f} tok/s",
-            read, seconds(first - begin), added, after,
-            1e3 * after * static_cast<double>(prompts.size()) /
-                static_cast<double>(added - prompts.size()),
-            static_cast<double>(added - prompts.size()) / after)
-            .c_str());
+    notes += fmt::format(
+        "hydra-run: {} tokens read in {:.3f} s, {} added in {:.3f} s: {:.3f} ms a token, {:.1f} "
+        "tok/s\n",
+        read, seconds(first - begin), added, after,
+        1e3 * after * static_cast<double>(prompts.size()) /
+            static_cast<double>(added - prompts.size()),
+        static_cast<double>(added - prompts.size()) / after);
   }
   for (size_t i = 0; i < texts.size(); ++i)
     if (ends[i] == runtime::TextEnd::context)
-      std::fprintf(stderr, "hydra-run: %s ends with the plan's context (hydrac --context)\n",
-                   texts.size() == 1 ? "the text" : fmt::format("text {}", i + 1).c_str());
+      notes += fmt::format("hydra-run: {} ends with the plan's context (hydrac --context)\n",
+                           texts.size() == 1 ? "the text" : fmt::format("text {}", i + 1));
+  return notes;
 }
 
 std::string generationText(const RunOptions &options) {

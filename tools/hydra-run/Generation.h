@@ -17,10 +17,11 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
                                                  std::unique_ptr<text::Tokenizer> given);
 
 /// Writes every prompt and what continues it to standard output: a single one token by token,
-/// several one below the other, each as soon as it and those before it are complete. Throws Error
-/// as runtime::generate does.
-void generateText(const RunOptions &options, const runtime::PlanFile &file,
-                  runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed);
+/// several one below the other, each as soon as it and those before it are complete. Returns
+/// lines about it for standard error. Throws Error as runtime::generate does.
+std::string generateText(const RunOptions &options, const runtime::PlanFile &file,
+                         runtime::Executor &executor, const text::Tokenizer &tokenizer,
+                         uint64_t seed);
 
 /// The same texts, which are returned, of a model that is being trained. Throws Error as
 /// runtime::generate does.

@@ -1,6 +1,7 @@
 // run.json: read with suspicion, written whole.
 #include "tools/hydra-run/RunDirectory.h"
 
+#include "runtime/run/TextSource.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/GitRevision.h"
@@ -121,7 +122,8 @@ Arguments hydra::withAbsolutePaths(Arguments arguments) {
         value = absolute(value);
       else if (flag == "--mix" || flag == "--eval-data")
         value = absoluteSource(value);
-      else if (flag == "--tokenizer" && fs::exists(value))
+      else if ((flag == "--tokenizer" && !runtime::isTokenKind(value) && fs::exists(value)) ||
+               (flag == "--resume" && value != "auto"))
         value = absolute(value);
     }
   return arguments;

@@ -228,9 +228,9 @@ void hydra::addCheckpoints(CLI::App &app, RunOptions &options) {
       group
           .option("--weights", "FILE", options.weights,
                   "safetensors with all parameters, a checkpoint or a folder of them (its "
-                  "newest), instead of initial parameters")
-          ->excludes("--inputs")
-          ->excludes("--resume");
+                  "newest), instead of initial parameters; with --resume auto those of a run that "
+                  "has no checkpoint")
+          ->excludes("--inputs");
   group
       .option("--adapter", "DIR|FILE", options.adapter,
               "what a plan of hydrac --lora adds to the parameters of --weights: a directory as "

@@ -92,10 +92,11 @@ struct GivenFiles {
 /// and where the averages of --average are.
 GivenFiles givenFiles(const RunOptions &options, const runtime::Checkpoint *checkpoint) {
   GivenFiles files;
-  files.weights = options.weights;
+  if (!checkpoint) // which has them
+    files.weights = options.weights;
   std::filesystem::path folder = checkpoint ? checkpoint->path() : "";
   std::error_code code; // whoever reads a file says what is wrong with it
-  if (options.weights && std::filesystem::is_directory(*options.weights, code)) {
+  if (files.weights && std::filesystem::is_directory(*options.weights, code)) {
     folder = folderOfWeights(*options.weights);
     if (folder.empty())
       fail("--weights: {} has no {}, nor a checkpoint that has one (hydra-run --export writes such "
@@ -365,7 +366,7 @@ sessionOptions(const RunOptions &options,
   const GivenFiles files = givenFiles(options, checkpoint);
   return {.inputs = options.inputs,
           .weights = files.weights,
-          .adapter = options.adapter,
+          .adapter = checkpoint ? std::nullopt : options.adapter,
           .averages = files.averages,
           // Of a finished run only the sampling has a seed to choose.
           .seed = checkpoint && onlyGenerates(options) ? std::nullopt : options.seed,
@@ -521,8 +522,11 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     runtime::exportWeights(*options.exportTo, file, executor, writers);
   RunOptions writing = options;
   writing.generate.form = session.runningForm();
-  if (status == 0 && !options.prompts.empty())
-    generateText(writing, file, executor, *tokenizer, seed);
+  if (status == 0 && !options.prompts.empty()) {
+    const std::string notes = generateText(writing, file, executor, *tokenizer, seed);
+    if (leads)
+      std::fputs(notes.c_str(), stderr);
+  }
   if (status == 0 && shape)
     status = chat(writing, file, executor, *tokenizer, *shape, seed);
   return status;
