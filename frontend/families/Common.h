@@ -21,6 +21,7 @@ struct RotaryFields {
   std::string_view base = "rope_theta", part = "partial_rotary_factor"; ///< or names of its own
   double defaultBase = 1.0e4, defaultPart = 1.0;
   bool partial = false; ///< whether it may turn a part of each head only
+  int64_t original = 0; ///< positions of training; 0: those of the configuration
 };
 /// From `rope_parameters`, or `rope_scaling` and the fields above. `maxPositions`: of the
 /// configuration.

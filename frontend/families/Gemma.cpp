@@ -22,6 +22,8 @@ static void readGemma(Config &config, Architecture &a) {
   if (config.json().contains("sliding_window") && !config.has("sliding_window"))
     config.reject("sliding_window", "a window");
   a.window = config.integer("sliding_window", 1, 4096);
+  if (config.integer("sliding_window_size", 1, a.window) != a.window) // of older files
+    config.reject("sliding_window_size", fmt::format("sliding_window, {}", a.window));
   config.wantFlag("use_bidirectional_attention", false);
   a.normAddsOne = true;
   a.embeddingScale = 0;

@@ -33,10 +33,16 @@ Architecture readGpt2(Config &config) {
     a.queryScale = 1.0;
   config.wantFlag("scale_attn_by_inverse_layer_idx", false);
   a.tied = config.flag("tie_word_embeddings", true);
-  // Of its other heads, and the length of a mask.
-  constexpr std::array<std::string_view, 6> others = {
-      "n_ctx",        "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-      "summary_type", "summary_use_proj"};
+  // Of its other heads, the length of a mask, and what the published ones have of old programs.
+  constexpr std::array<std::string_view, 9> others = {"n_ctx",
+                                                      "n_special",
+                                                      "output_past",
+                                                      "predict_special_tokens",
+                                                      "summary_activation",
+                                                      "summary_first_dropout",
+                                                      "summary_proj_to_labels",
+                                                      "summary_type",
+                                                      "summary_use_proj"};
   config.ignore(others);
 
   const std::string layer = "transformer.h.{layer}.";

@@ -14,7 +14,7 @@ Architecture readPhi3(Config &config) {
   a.eps = config.positive("rms_norm_eps", 1.0e-5);
   a.activation = readActivation(config, "hidden_act", "silu");
   const int64_t most = config.integer("max_position_embeddings", 1, 4096);
-  a.rotary = readRotary(config, a.headWidth, most, {.partial = true});
+  a.rotary = readRotary(config, a.headWidth, most, {.partial = true, .original = 4096});
   a.window = config.integer("sliding_window", 1, 0);
   for (const std::string_view bias : {"attention_bias", "mlp_bias", "lm_head_bias"})
     config.wantFlag(bias, false);

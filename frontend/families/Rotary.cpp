@@ -77,6 +77,8 @@ void readLongRope(Config &scaling, Rotary &rotary, int64_t maxPositions) {
                                                std::log(static_cast<double>(rotary.original)));
 }
 
+constexpr std::string_view kOriginal = "original_max_position_embeddings";
+
 Rotary::Scaling readScaling(Config &scaling) {
   using enum Rotary::Scaling;
   constexpr std::pair<std::string_view, Rotary::Scaling> known[] = {
@@ -123,8 +125,8 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
     return rotary;
   }
   if (rotary.scaling != Linear)
-    rotary.original = scaling.integer("original_max_position_embeddings", 2,
-                                      rotary.original > 0 ? rotary.original : maxPositions);
+    rotary.original =
+        scaling.integer(kOriginal, 2, rotary.original > 0 ? rotary.original : maxPositions);
   const bool byRatio = rotary.scaling == Yarn || rotary.scaling == LongRope;
   rotary.factor = byRatio ? scaling.positive("factor", static_cast<double>(maxPositions) /
                                                            static_cast<double>(rotary.original))
@@ -135,8 +137,7 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
     break;
   case Dynamic:
     if (rotary.original != maxPositions)
-      scaling.reject("original_max_position_embeddings",
-                     fmt::format("max_position_embeddings, {}", maxPositions));
+      scaling.reject(kOriginal, fmt::format("max_position_embeddings, {}", maxPositions));
     if (rotary.width < 4)
       scaling.reject("rope_type", "rotary positions of at least 4 channels for dynamic");
     break;
@@ -158,16 +159,26 @@ Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
                   const RotaryFields &fields) {
   Rotary rotary;
   rotary.base = ownOrCommon(config, fields.base, "rope_theta", fields.defaultBase);
-  rotary.original = config.integer("original_max_position_embeddings", 2, 0);
+  rotary.original = config.integer(kOriginal, 2, fields.original);
+  const bool hasPart = config.has(fields.part) || config.has("partial_rotary_factor");
   const double part = ownOrCommon(config, fields.part, "partial_rotary_factor", fields.defaultPart);
   std::optional<Config> now = config.findObject("rope_parameters"),
                         before = config.findObject("rope_scaling");
   if (now && before)
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
-  if (now || before)
-    rotary =
-        readRotaryObject(std::move(now ? *now : *before), rotary, headWidth, maxPositions, part);
-  else
+  if (now || before) {
+    // Programs differ in which of two places they believe, and some in what stands for the outer one.
+    Config scaling = std::move(now ? *now : *before);
+    const int64_t outer = rotary.original;
+    if (const auto inner = scaling.findInteger(kOriginal, 2);
+        outer > 0 && inner.value_or(outer) != outer)
+      scaling.reject(kOriginal,
+                     fmt::format("{}, as the field beside it or the family says", outer));
+    if (const auto inner = scaling.findPositive("partial_rotary_factor");
+        hasPart && inner.value_or(part) != part)
+      scaling.reject("partial_rotary_factor", fmt::format("{}, as the field beside it says", part));
+    rotary = readRotaryObject(std::move(scaling), rotary, headWidth, maxPositions, part);
+  } else
     rotary.width = rotaryWidth(config, headWidth, part);
   if (!fields.partial)
     wantWholeHeads(config, rotary, headWidth);

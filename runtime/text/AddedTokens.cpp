@@ -115,8 +115,9 @@ std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw,
       end += spacesAtBegin(text.substr(end));
     if (begin > done)
       parts.push_back({done, begin, -1});
-    parts.push_back({begin, end, token.id});
-    done = end;
+    if (end > begin) // what the one before has taken as its spaces is no token again
+      parts.push_back({begin, end, token.id});
+    done = std::max(done, end);
   }
   if (done < text.size())
     parts.push_back({done, text.size(), -1});

@@ -154,6 +154,27 @@ void checkSizes(ModelOp model, ModelOp expected, const Options &options) {
   }
 }
 
+/// What a model computes as its logits, as text.
+std::string logitsOf(ModelOp model) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (EntryOp entry = model.lookupSymbol<EntryOp>("logits"))
+    entry->print(os);
+  return text;
+}
+
+/// Says so where the logits are others than those of the configuration, or written in another way:
+/// numbers such as bases of positions, caps, activations and kinds of layers are in no shape.
+void compareLogits(ModelOp model, ModelOp expected, const Options &options) {
+  if (logitsOf(model) != logitsOf(expected))
+    std::fprintf(stderr, "hydra-export: %s\n",
+                 fmt::format("{}: its logits are not written as {} asks for; what reads the "
+                             "directory computes what the configuration says",
+                             support::shownPath(options.model.getValue()),
+                             support::shownPath(options.config.getValue()))
+                     .c_str());
+}
+
 /// The model that the configuration asks for, under the names with or without prefix that the
 /// other one has.
 LogicalResult loadExpected(frontend::Architecture architecture,
@@ -275,6 +296,7 @@ LogicalResult exportModel(const Options &options) {
       return failure();
     checkTable(table, frontend::namesOf(expected.model()), options);
     checkSizes(model.model(), expected.model(), options);
+    compareLogits(model.model(), expected.model(), options);
   }
 
   const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));

@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 using namespace hydra::frontend;
@@ -186,6 +187,28 @@ TEST(Rotary, YarnAndLongRopeSharpenAttention) {
                               "original_max_position_embeddings": 16}})");
   EXPECT_EQ(r.factor, 4.0);
   EXPECT_NEAR(r.attention, std::sqrt(1.0 + std::log(4.0) / std::log(16.0)), 1e-15);
+}
+
+TEST(Rotary, PositionsOfTrainingAreSaidInOnePlace) {
+  const auto yarn = [](const char *beside, const char *inside) {
+    return fmt::format(R"({{{} "rope_scaling": {{"rope_type": "yarn", "factor": 4.0 {}}}}})",
+                       beside, inside);
+  };
+  constexpr const char *beside = R"("original_max_position_embeddings": 16,)",
+                       *inside = R"(, "original_max_position_embeddings": 16)";
+  for (const std::string &text : {yarn(beside, ""), yarn("", inside), yarn(beside, inside)})
+    EXPECT_EQ(rotary(text.c_str()).original, 16) << text;
+  EXPECT_EQ(
+      problem(with(llama(), yarn(beside, R"(, "original_max_position_embeddings": 32)").c_str())),
+      "config.json: rope_scaling: original_max_position_embeddings is 32; expected 16, as the "
+      "field beside it or the family says");
+  // Phi-3 has 4096 where nothing is said, others the positions of the configuration.
+  const Architecture phi = read(
+      with(llama(),
+           R"({"model_type": "phi3", "max_position_embeddings": 8192, "head_dim": 4, "rope_scaling":
+          {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4]}})"));
+  EXPECT_EQ(phi.rotary->original, 4096);
+  EXPECT_EQ(phi.rotary->factor, 2.0);
 }
 
 TEST(Rotary, RefusesWhatItDoesNotKnow) {
