@@ -111,6 +111,7 @@ private:
     if (file->target->kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
     file->target->multiprocessors = static_cast<uint32_t>(options.target.multiprocessors);
+    file->target->early_launch = is_contained(options.target.features, kEarlyLaunch);
     file->target->block_shared_bytes = options.target.blockSharedBytes;
     file->target->peak_flops = options.target.peakFlops;
     file->target->overlap = options.target.links.overlap;

@@ -1,16 +1,13 @@
 // Streams are recorded as they are; the cases of a switch become graphs inside a conditional node.
 #include "runtime/cuda/Capture.h"
 
+#include "runtime/plan/EarlyStart.h"
+
 #include <array>
 
 namespace hydra::runtime::cuda {
 
 namespace {
-
-/// A launch that waits for the kernel in front of it is a microsecond or two nearer to its begin.
-/// But its blocks wait on multiprocessors that other streams could use: so the kernel in front has
-/// to take a few of them at most, where there are others.
-constexpr double kBriefMicroseconds = 5;
 
 /// A stream for what is recorded into another graph meanwhile.
 class ExtraStream {
@@ -86,7 +83,7 @@ bool Capture::isEarly(const Node &node, const Node *before, bool alone) const {
   if (noteNode || !node.kernel || !node.kernel->early() || !node.waits.empty() || !before ||
       !before->kernel)
     return false;
-  return alone || before->step->cost()->microseconds() <= kBriefMicroseconds;
+  return beginsEarly(*before->step, alone);
 }
 
 void Capture::recordNodes(size_t begin, size_t end, CUstream only) {

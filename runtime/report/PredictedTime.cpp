@@ -2,12 +2,15 @@
 #include "runtime/report/PredictedTime.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/EarlyStart.h"
 #include "runtime/report/MeasuredRates.h"
+#include "runtime/support/StreamOrder.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace hydra::report {
 
@@ -61,7 +64,8 @@ struct Sums {
   }
 };
 
-/// A loop as often as it runs, a switch as the mean of its cases: which of them runs, numbers decide.
+/// A loop as often as it runs, a switch as the mean of its cases: which of them runs, numbers
+/// decide.
 Sums sumsOf(const Plan &plan, const Block &block);
 
 Sums sumsOf(const Plan &plan, const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
@@ -84,6 +88,66 @@ Sums sumsOf(const Plan &plan, const Block &block) {
       sums.add(sumsOf(plan, *one->blocks()), 1.0 / choice->cases()->size());
   return sums;
 }
+
+/// Counts the launches that begin before the one in front of them has ended, so that nothing is
+/// between them.
+class EarlyStarts {
+public:
+  EarlyStarts(const Plan &plan, const Program &program)
+      : order(streamsOf(program)), last(streamsOf(program)), has(plan.target()->early_launch()) {}
+
+  /// Those of the next block of the program.
+  double of(const Block &block) {
+    if (!has)
+      return 0;
+    const uint32_t stream = block.stream();
+    const bool waits = block.waits() && block.waits()->size() > 0;
+    if (waits)
+      for (const uint32_t event : *block.waits())
+        order.wait(stream, event);
+    const double early = countIn(block, last[stream], waits, order.isAlone(stream));
+    order.add(stream);
+    if (block.signals() >= 0)
+      order.signal(stream, static_cast<uint32_t>(block.signals()));
+    return early;
+  }
+
+private:
+  static size_t streamsOf(const Program &program) {
+    uint32_t most = 0;
+    for (const Block *block : *program.blocks())
+      most = std::max(most, block->stream());
+    return size_t{most} + 1;
+  }
+
+  /// `before` is the last step of the stream, if it is a kernel, and becomes that.
+  static double countIn(const Block &block, const Step *&before, bool waits, bool alone) {
+    if (const Step *step = block.node_as_Step()) {
+      const bool kernel = step->action_type() == Action::Launch;
+      const bool early = kernel && before && !waits && runtime::beginsEarly(*before, alone);
+      before = kernel ? step : nullptr;
+      return early ? 1 : 0;
+    }
+    double early = 0;
+    if (const Loop *loop = block.node_as_Loop())
+      for (const Block *inner : *loop->blocks())
+        early +=
+            double(loop->count()) * countIn(*inner, before, std::exchange(waits, false), alone);
+    if (const Switch *choice = block.node_as_Switch()) {
+      for (const Case *one : *choice->cases()) {
+        const Step *none = nullptr;
+        for (const Block *inner : *one->blocks())
+          early += countIn(*inner, none, false, /*alone=*/true) / choice->cases()->size();
+      }
+      before = nullptr;
+    }
+    return early;
+  }
+
+  support::StreamOrder order;
+  std::vector<const Step *> last;
+  bool has;
+};
 
 double inputBytes(const Plan &plan, const Program &program) {
   double bytes = 0;
@@ -142,6 +206,7 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
 support::StreamTimeline predictedTimeline(const Plan &plan, const Program &program,
                                           const Sharing *sharing) {
   std::vector<support::TimedBlock> blocks;
+  EarlyStarts early(plan, program);
   for (const Block *block : *program.blocks()) {
     support::TimedBlock timed{.stream = block->stream(),
                               .waits = {},
@@ -151,7 +216,8 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .link = linkOf(plan, *block)};
     if (sharing) {
       const Sums sums = sumsOf(plan, *block);
-      timed.time = sums.microseconds + sums.launches * sharing->gap_microseconds();
+      timed.time =
+          sums.microseconds + (sums.launches - early.of(*block)) * sharing->gap_microseconds();
       timed.share = sums.microseconds > 0 ? std::min(1.0, sums.occupied / sums.microseconds) : 1;
       // A launch takes time too, and keeps nobody else from computing.
       timed.use = timed.time > 0 ? std::min(timed.share, sums.limit / timed.time) : timed.share;
