@@ -45,10 +45,10 @@ public:
     return results(entry);
   }
 
-  /// All ranks of a model's mesh, each with its own interpreter, in lockstep: what goes over ranks is
-  /// computed of the values of all.
-  static FailureOr<std::vector<TensorMap>> run(EntryOp entry, MeshAttr mesh,
-                                               MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
+  /// All ranks of a model's mesh, each with its own interpreter, in lockstep: what goes over ranks
+  /// is computed of the values of all.
+  static FailureOr<std::vector<TensorMap>>
+  run(EntryOp entry, MeshAttr mesh, MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
     for (auto [number, rank] : llvm::enumerate(ranks)) {
       rank->mesh = mesh;
       rank->number = static_cast<int64_t>(number);
@@ -111,8 +111,8 @@ private:
         Interpreter &rank = rankAt(i);
         if (failed(rank.checkRoom(op, op->getResults())))
           return failure();
-        operands.push_back(llvm::map_to_vector(
-            op->getOperands(), [&](Value v) { return rank.tensors[v].get(); }));
+        operands.push_back(
+            llvm::map_to_vector(op->getOperands(), [&](Value v) { return rank.tensors[v].get(); }));
         results.emplace_back(typeOf(op->getResult(0)).getShape());
       }
       op.evaluateOverRanks(operands, results);
@@ -201,6 +201,8 @@ private:
     if (auto alone = dyn_cast<CollectiveOpInterface>(op);
         alone && mesh && op->getNumOperands() == 0)
       return evaluateAlone(alone);
+    if (isa<BoundaryOp>(op)) // between layers
+      return success();
     auto reference = dyn_cast<ReferenceOpInterface>(op);
     if (!reference)
       return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
@@ -237,9 +239,10 @@ private:
     return precision ? precision.multipliedIn(operand) : Type();
   }
 
-  /// Replaces results by those of operands that are a little off, and puts them off a little. With an
-  /// even number equal numbers are off alike, as they are when they are rounded, so that sums of them
-  /// do not average it away; with an odd one each by itself, so that their differences do not cancel.
+  /// Replaces results by those of operands that are a little off, and puts them off a little. With
+  /// an even number equal numbers are off alike, as they are when they are rounded, so that sums of
+  /// them do not average it away; with an odd one each by itself, so that their differences do not
+  /// cancel.
   LogicalResult perturb(ReferenceOpInterface op, ArrayRef<const RefTensor *> operands,
                         MutableArrayRef<RefTensor> results) {
     const support::Philox random(options.perturb, "perturb", evaluated++);
@@ -386,8 +389,8 @@ private:
   const int64_t interpreters; ///< that share the memory of this machine
   MeshAttr mesh;              ///< null: there are no ranks
   int64_t number = 0;         ///< of the rank
-  uint64_t evaluated = 0; ///< operations so far: each has random numbers of its own
-  double held = 0; ///< bytes; outlives the tensors
+  uint64_t evaluated = 0;     ///< operations so far: each has random numbers of its own
+  double held = 0;            ///< bytes; outlives the tensors
   DenseMap<Value, Shared> tensors;
   DenseMap<Value, unsigned> uses;
 };
@@ -512,7 +515,8 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     return failure();
   ReturnOp end = entry.getReturn();
   TensorMap results;
-  // Along a dimension, as many pieces as `pieceOf` numbers; ranks with the same piece must have the same.
+  // Along a dimension, as many pieces as `pieceOf` numbers; ranks with the same piece must have the
+  // same.
   auto join = [&](StringRef name, int64_t dim, int64_t pieces,
                   llvm::function_ref<int64_t(int64_t)> pieceOf) -> LogicalResult {
     SmallVector<int64_t> first(pieces, -1);
@@ -539,7 +543,8 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     return success();
   };
   auto joinRows = [&](StringRef name, int64_t dim) {
-    return dim < 0 ? join(name, 0, 1, [](int64_t) { return 0; })
+    return dim < 0 ? join(
+                         name, 0, 1, [](int64_t) { return 0; })
                    : join(name, dim, ranks, [](int64_t rank) { return rank; });
   };
   auto addUp = [&](StringRef name) {
@@ -556,8 +561,7 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
         to = std::isnan(to) ? to : std::max(v, to);
     return success();
   };
-  ArrayRef<int64_t> rows =
-      entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
+  ArrayRef<int64_t> rows = entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
   for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
     if (failed(joinRows(name, rows.empty() ? -1 : rows[i])))
       return failure();

@@ -36,7 +36,7 @@ struct TokenFiles::File {
     }
     width = widthOf(format);
     std::array<int32_t, 3> header = {};
-    if ((tokenizer || format != Format::bytes) && input.size() >= kHeaderBytes) {
+    if (input.size() >= kHeaderBytes) {
       input.read(0, std::as_writable_bytes(std::span(header)));
       for (const HeaderKind &kind : kHeaders) {
         if (kind.magic != header[0])

@@ -17,13 +17,18 @@ namespace hydra::runtime {
 
 namespace {
 
-/// Microseconds of each step in one run of its program.
+/// Microseconds of each step in a run of its program, or in those for all micro-batches of one
+/// update.
 std::unordered_map<const Step *, double> predictedSteps(const Plan &plan) {
   std::unordered_map<const Step *, double> predicted;
-  for (const Program *program : *plan.programs())
+  for (const Program *program : *plan.programs()) {
+    const bool repeats =
+        program->role() == ProgramRole::count || program->role() == ProgramRole::accumulate;
+    const double runs = repeats ? plan.accumulation() : 1;
     for (const report::PlanNode &node : report::nodesOf(plan, *program))
       if (const Step *step = node.block->node_as_Step())
-        predicted[step] = node.end - node.begin;
+        predicted[step] = runs * (node.end - node.begin);
+  }
   return predicted;
 }
 

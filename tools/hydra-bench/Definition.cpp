@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
 
 namespace hydra::bench {
 
@@ -43,10 +44,15 @@ public:
     const Json *value = take(name);
     if (!value)
       return;
+    const auto refuse = [&] {
+      fail("{}: '{}' is {}; expected {}", place, name, shown(value->dump()), what);
+    };
+    if (std::is_integral_v<T> && !std::is_same_v<T, bool> && !value->is_number_integer())
+      refuse();
     try {
       out = value->get<T>();
     } catch (const Json::exception &) {
-      fail("{}: '{}' is {}; expected {}", place, name, shown(value->dump()), what);
+      refuse();
     }
   }
 
@@ -142,10 +148,16 @@ void checkExcept(const Json &except, const std::vector<Axis> &axes, const std::s
     if (!one.is_object() || one.empty())
       fail("{}: 'except' has {}; expected a value by the name of an axis", place,
            shown(one.dump()));
-    for (const auto &[name, value] : one.items())
-      if (std::ranges::find(axes, name, &Axis::name) == axes.end() || !value.is_string())
+    for (const auto &[name, value] : one.items()) {
+      const auto axis = std::ranges::find(axes, name, &Axis::name);
+      if (axis == axes.end() || !value.is_string())
         fail("{}: 'except' has {}, where '{}' is no axis, or has no text", place, shown(one.dump()),
              shown(name));
+      if (std::ranges::find(axis->values, value.get<std::string>(), &AxisValue::name) ==
+          axis->values.end())
+        fail("{}: 'except' has {}, which is no value of the axis '{}'", place, shown(one.dump()),
+             shown(name));
+    }
   }
 }
 

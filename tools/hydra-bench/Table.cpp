@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 namespace hydra::bench {
 
@@ -82,7 +83,7 @@ public:
     for (const Json &axis : json["rows"])
       text.rows[0].push_back(axis);
     for (const Json &column : json["columns"]) {
-      check(column);
+      check(column, std::span(text.rows[0]).subspan(json["rows"].size()));
       text.rows[0].push_back(titleOf(column));
       if (column.contains("axis") && text.texts + 1 == text.rows[0].size())
         ++text.texts;
@@ -107,7 +108,8 @@ private:
     return column["title"];
   }
 
-  void check(const Json &column) const {
+  /// `left`: the titles of the columns to the left.
+  void check(const Json &column, std::span<const std::string> left) const {
     const std::string title = titleOf(column);
     const auto has = [&](const char *kind) { return column.contains(kind); };
     constexpr const char *kinds[] = {"value", "text", "sum", "top", "ratio", "change", "axis"};
@@ -116,6 +118,33 @@ private:
            definition.file.string(), shown(title));
     if ((has("sum") || has("top")) && !definition.profile)
       fail("{}: the column '{}' needs 'profile'", definition.file.string(), shown(title));
+    for (const char *kind : {"ratio", "change"})
+      if (has(kind))
+        checkTwo(column[kind], kind, left);
+    constexpr int most = 17;
+    if (const Json digits = column.value("digits", Json(1));
+        !digits.is_number_integer() || digits < 0 || digits > most)
+      fail("{}: the column '{}' has {} digits; expected a number from 0 to {}",
+           definition.file.string(), shown(title), shown(digits.dump()), most);
+    const auto checkAxis = [&](const std::string &name) {
+      if (std::ranges::find(definition.axes, name, &Axis::name) == definition.axes.end())
+        fail("{}: the column '{}' names the axis '{}', which there is not",
+             definition.file.string(), shown(title), shown(name));
+    };
+    const Json where = column.value("where", Json::object());
+    for (const auto &[axis, value] : where.items())
+      checkAxis(axis);
+    if (has("axis"))
+      checkAxis(column["axis"].get<std::string>());
+  }
+
+  void checkTwo(const Json &titles, const char *kind, std::span<const std::string> left) const {
+    if (!titles.is_array() || titles.size() != 2)
+      fail("{}: '{}' takes two columns", definition.file.string(), kind);
+    for (const Json &title : titles)
+      if (!title.is_string() || std::ranges::find(left, title.get<std::string>()) == left.end())
+        fail("{}: '{}' names the column {}, which is not to the left", definition.file.string(),
+             kind, shown(title.dump()));
   }
 
   std::vector<std::string> write(const Json &line, const char *none) {
@@ -204,18 +233,11 @@ private:
     return {all > 0 ? 100 * sum / all : kNone, ""};
   }
 
-  Cell ofTwo(const Json &titles, const std::string &kind,
-             const std::map<std::string, Cell> &known) const {
+  static Cell ofTwo(const Json &titles, const std::string &kind,
+                    const std::map<std::string, Cell> &known) {
     std::vector<double> numbers;
-    for (const Json &title : titles) {
-      const auto cell = known.find(title.get<std::string>());
-      if (cell == known.end())
-        fail("{}: '{}' names the column {}, which is not to the left", definition.file.string(),
-             kind, shown(title.dump()));
-      numbers.push_back(cell->second.number);
-    }
-    if (numbers.size() != 2)
-      fail("{}: '{}' takes two columns", definition.file.string(), kind);
+    for (const Json &title : titles)
+      numbers.push_back(known.at(title.get<std::string>()).number);
     if (std::isnan(numbers[0]) || std::isnan(numbers[1]) || numbers[0] == 0 || numbers[1] == 0)
       return {};
     return {kind == "ratio" ? numbers[0] / numbers[1] : 100 * (numbers[1] / numbers[0] - 1), ""};

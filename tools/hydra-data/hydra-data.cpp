@@ -73,6 +73,9 @@ void checkBuild(const Options &options) {
   if (options.split != "file" && options.split != "line" && options.split != "blank" &&
       (!options.split.starts_with(at) || options.split.size() == at.size()))
     fail("--split: '{}' is not file, line, blank or at:TEXT", support::shown(options.split));
+  if (options.split != "file" &&
+      std::ranges::all_of(options.files, [&](const auto &f) { return isJsonLines(options, f); }))
+    fail("--split is for text: each line of JSON is a document");
   if (options.prompt.empty() != options.response.empty())
     fail("--prompt-field and --response-field are two parts of a document: say both");
   if (!options.prompt.empty() &&

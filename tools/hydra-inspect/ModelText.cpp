@@ -39,10 +39,13 @@ ModelText readModelText(const std::filesystem::path &path, const planfile::Plan 
   }
   if (!line.empty())
     text.lines.push_back(std::move(line));
-  const std::string begin = "hydra.model @" + plan.header()->model()->str();
-  if (std::ranges::none_of(
-          text.lines, [&](const std::string &one) { return one.find(begin) != std::string::npos; }))
-    fail("--model: {} has no {}", input.name(), support::shown(begin));
+  const std::string word = "hydra.model @", name = plan.header()->model()->str(),
+                    quoted = word + '"' + name + '"';
+  const auto begins = [&](const std::string &line) {
+    return line.find(word + name) != std::string::npos || line.find(quoted) != std::string::npos;
+  };
+  if (std::ranges::none_of(text.lines, begins))
+    fail("--model: {} has no {}", input.name(), support::shown(word + name));
   uint32_t most = 0;
   for (const planfile::Location *location : *plan.locations())
     if (location->file() == text.file)

@@ -7,6 +7,7 @@
 #include "runtime/report/ScheduleReport.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
@@ -139,6 +140,11 @@ void check(const Options &options) {
                   "--copies or --advice");
   if (!options.program.empty() && options.memorySvg.empty() && options.scheduleSvg.empty())
     support::fail("--program is of use only with --memory-svg or --schedule-svg");
+  support::checkOutputs(
+      {{"the plan", options.path}, {"--model", options.model}, {"--profile", options.profile}},
+      {{"--html", options.html},
+       {"--memory-svg", options.memorySvg},
+       {"--schedule-svg", options.scheduleSvg}});
 }
 
 /// The page and the pictures that are asked for.

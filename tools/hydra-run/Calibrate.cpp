@@ -10,6 +10,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 
 #include <fmt/ranges.h>
@@ -73,6 +74,10 @@ void calibrate(const RunOptions &options) {
   std::vector<std::string> paths = {options.plan};
   std::ranges::copy_if(options.calibrationPlans, std::back_inserter(paths),
                        [](const std::string &path) { return !path.empty(); }); // of the flag alone
+  std::vector<support::NamedFile> inputs = {{"--target-base", options.targetBase}};
+  for (const std::string &path : paths)
+    inputs.push_back({"--calibrate", path});
+  support::checkOutputs(inputs, {{"-o", options.output}});
   std::vector<runtime::PlanFile> files;
   for (const std::string &path : paths) {
     files.push_back(runtime::PlanFile::read(path));

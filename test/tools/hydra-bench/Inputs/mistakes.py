@@ -33,6 +33,13 @@ mistakes = {
     "'rows' of a table names \"size\", which is no axis": lambda d: d["tables"][0]["rows"].append("size"),
     "a column has no 'title'": column(value="bench.median_ms"),
     "has not one of value, text, sum, top, ratio, change and axis": column(title="x"),
+    "'steps' is 2.5; expected a number of steps": lambda d: d.update(steps=2.5),
+    "which is no value of the axis 'mode'": lambda d: d["except"].append({"mode": "trian"}),
+    "'ratio' names the column \"nothing\", which is not to the left": column(title="x", ratio=["bytes", "nothing"]),
+    "'change' names the column \"seq\", which is not to the left": column(title="x", change=["bytes", "seq"]),
+    "'ratio' takes two columns": column(title="x", ratio=["bytes"]),
+    "has -1 digits; expected a number from 0 to 17": column(title="x", value="bench.median_ms", digits=-1),
+    "names the axis 'size', which there is not": column(title="x", value="bench.median_ms", where={"size": "1"}),
 }
 for words, change in mistakes.items():
     with open("mistake.json", "w") as file:
