@@ -51,6 +51,12 @@ FreezeOptions freezeOptions(const TuningOptions &tuning) {
   return options;
 }
 
+SelectPrecisionOptions selectPrecisionOptions(const std::vector<std::string> &rules) {
+  SelectPrecisionOptions options;
+  options.rulesOption.assign(rules.begin(), rules.end());
+  return options;
+}
+
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization) {
   SelectQuantizedOptions options;
   options.format = quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid";

@@ -95,7 +95,8 @@ struct ProgramOptions {
   Mode mode = Mode::Forward;
   int64_t accumulation = 1; ///< micro-batches of an update
   UpdateOptions update;
-  std::string precision = "fp32"; ///< a policy of passes/precision/Policy.h
+  std::string precision = "fp32";          ///< a policy of passes/precision/Policy.h
+  std::vector<std::string> layerPrecision; ///< what a user adds to it: PATTERN:FORMAT
   QuantizationOptions quantization;
 };
 
@@ -112,6 +113,9 @@ ApplyDropoutOptions dropoutOptions(const std::vector<std::string> &training);
 /// The options of `hydra-lora` and `hydra-freeze`.
 LoraOptions loraOptions(const TuningOptions &tuning);
 FreezeOptions freezeOptions(const TuningOptions &tuning);
+
+/// The options of `hydra-select-precision`.
+SelectPrecisionOptions selectPrecisionOptions(const std::vector<std::string> &rules);
 
 /// The options of `hydra-select-quantized` and of `hydra-quantize-matmuls`.
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);

@@ -65,6 +65,11 @@ std::unique_ptr<Pass> freezePass(Options options) {
   return createFreeze(freezeOptions(options.tuning));
 }
 
+bool hasLayerPrecision(Options options) { return !options.layerPrecision.empty(); }
+std::unique_ptr<Pass> layerPrecisionPass(Options options) {
+  return createSelectPrecision(selectPrecisionOptions(options.layerPrecision));
+}
+
 bool generates(Options options) { return options.mode == Mode::Generate; }
 
 std::unique_ptr<Pass> cachePass(Options options) {
@@ -326,6 +331,7 @@ const std::vector<Stage> &stages() {
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
+      {P::Differentiate, true, 0, false, false, layerPrecisionPass, hasLayerPrecision},
       {P::Differentiate, false, 0, false, false, [](Options) { return createDecomposeAttention(); },
        wantsNaiveAttention},
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseAttention(); },

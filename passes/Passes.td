@@ -463,6 +463,20 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
                     Statistic<"slices", "slices", "exchanges beyond the first of their sum">];
 }
 
+def SelectPrecision : Pass<"hydra-select-precision", "::mlir::ModuleOp"> {
+  let summary = "which layers multiply in more bits than the precision policy says";
+  let description = [{
+    For `--layer-precision`, before derivatives are built, which hand on what it writes: `compute = f32` or
+    `compute = tf32` on matmuls by a parameter that a rule names (`lm_head:fp32`, `layers.*.router:tf32`), or
+    by what is made of such parameters by moves alone. hydra-mixed-precision leaves their operands in f32. Of
+    rules that name the same layer the first holds; one that changes no layer is an error. *Numerics-changing*.
+  }];
+  let options = [
+    ListOption<"rulesOption", "rules", "std::string", "PATTERN:FORMAT, with fp32 or tf32">,
+  ];
+  let statistics = [Statistic<"layers", "layers", "layers selected">];
+}
+
 def SelectQuantized : Pass<"hydra-select-quantized", "::mlir::ModuleOp"> {
   let summary = "which linear layers multiply 8-bit operands, and in which formats";
   let description = [{

@@ -108,6 +108,12 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
               "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too; "
               "bf16, "
               "and linear layers on numbers of 8 bits (default: fp32)")),
+      layerPrecision(
+          "layer-precision", cl::value_desc("PATTERN:FORMAT"), cl::cat(category),
+          cl::location(program.layerPrecision), cl::CommaSeparated,
+          cl::desc("layers that multiply in more bits than --precision says, by the names of their "
+                   "parameters, in fp32 or tf32: lm_head:fp32, layers.*.router:tf32; of those that "
+                   "name the same parameter the first holds; repeatable")),
       fp8Format("fp8-format", cl::cat(category), cl::location(program.quantization.format),
                 cl::desc("--precision=fp8: the formats of operands (default: hybrid)"),
                 cl::values(clEnumValN(QuantizedFormat::Hybrid, "hybrid",

@@ -71,6 +71,7 @@ public:
                std::string &value);
   };
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
+  llvm::cl::list<std::string, std::vector<std::string>> layerPrecision;
   BoundChoice<QuantizedFormat> fp8Format;
   BoundChoice<QuantizedScaling> fp8Scaling;
   BoundChoice<QuantizedAmax> fp8Amax;

@@ -68,6 +68,12 @@ Value readAt(Lowering &lowering, Operation *op, Value buffer, int64_t bytes) {
   return place;
 }
 
+/// What a matmul rounds its operands to as it reads them; null: nothing.
+TypeAttr computeOf(PrecisionOpInterface op) {
+  const Type format = op.multipliedIn(0);
+  return format ? TypeAttr::get(format) : TypeAttr();
+}
+
 /// Of a linear layer, whose weight is [out, in].
 template <typename Op>
 void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu, TypeAttr compute) {
@@ -82,7 +88,7 @@ struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLower
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto linear = cast<LinearOp>(op);
     addLinear(lowering, linear, asMatrix(lowering, op, lowering.target(op->getResult(0))), Value(),
-              /*gelu=*/false, linear.getComputeAttr());
+              /*gelu=*/false, computeOf(linear));
     return success();
   }
 };
@@ -126,7 +132,7 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
     addStep<plan::MatmulOp>(lowering, op, a, b, Value(), Value(), Value(), Value(), target, Value(),
                             matmul.getTransposeA(), matmul.getTransposeB(),
                             matmul.getAddend() != nullptr, /*gelu=*/false,
-                            matmul.getReducedReduction(), matmul.getComputeAttr());
+                            matmul.getReducedReduction(), computeOf(matmul));
     return success();
   }
 };
@@ -292,7 +298,7 @@ struct GroupedLinearLowering
     Value x = lowering.source(linear.getX()), w = lowering.source(linear.getW()),
           offsets = lowering.source(linear.getOffsets());
     addStep<plan::GroupedLinearOp>(lowering, op, x, w, offsets, lowering.target(linear.getY()),
-                                   linear.getTransposed(), linear.getComputeAttr());
+                                   linear.getTransposed(), computeOf(linear));
     return success();
   }
 };
@@ -304,7 +310,7 @@ struct GroupedOuterLowering
     Value a = lowering.source(outer.getA()), b = lowering.source(outer.getB()),
           offsets = lowering.source(outer.getOffsets());
     addStep<plan::GroupedOuterOp>(lowering, op, a, b, offsets, lowering.target(outer.getC()),
-                                  outer.getComputeAttr());
+                                  computeOf(outer));
     return success();
   }
 };

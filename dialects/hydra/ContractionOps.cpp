@@ -5,6 +5,9 @@
 
 #include "mlir/IR/PatternMatch.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace hydra {
@@ -72,9 +75,11 @@ int64_t LinearOp::flops() {
   return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getW())[1]});
 }
 OpClass LinearOp::costClass() { return OpClass::gemm; }
-Precision LinearOp::precisionClass() { return Precision::Matmul; }
+Precision LinearOp::precisionClass() { return getCompute() ? Precision::Full : Precision::Matmul; }
 /// The bias has the type of the result, as libraries want it.
-bool LinearOp::takesRounded(unsigned operand) { return operand < 2 || !getDtype(); }
+bool LinearOp::takesRounded(unsigned operand) {
+  return !getCompute() && (operand < 2 || !getDtype());
+}
 bool LinearOp::yieldIn(Type format) {
   if (isSumFormat(format)) {
     setDtype(format);
@@ -91,11 +96,7 @@ bool LinearOp::multiplyIn(Type format) {
   return true;
 }
 bool LinearOp::paysToSkipRows() { return true; }
-/// Matrices are multiplied in `compute`; what is added to their product is not.
-static Type matrixFormat(unsigned operand, TypeAttr compute) {
-  return operand < 2 && compute ? compute.getValue() : Type();
-}
-Type LinearOp::multipliedIn(unsigned operand) { return matrixFormat(operand, getComputeAttr()); }
+Type LinearOp::multipliedIn(unsigned operand) { return formatOfFactor(operand, getCompute()); }
 SmallVector<unsigned> LinearOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
@@ -254,11 +255,11 @@ int64_t MatmulOp::flops() {
 }
 OpClass MatmulOp::costClass() { return OpClass::gemm; }
 Precision MatmulOp::precisionClass() {
-  return getFullPrecision() ? Precision::Full : Precision::Matmul;
+  return getFullPrecision() || getCompute() ? Precision::Full : Precision::Matmul;
 }
 /// What is added has the type of the result.
 bool MatmulOp::takesRounded(unsigned operand) {
-  return !getFullPrecision() && (operand < 2 || !getDtype());
+  return precisionClass() == Precision::Matmul && (operand < 2 || !getDtype());
 }
 bool MatmulOp::yieldIn(Type format) {
   if (isSumFormat(format)) {
@@ -276,7 +277,7 @@ bool MatmulOp::multiplyIn(Type format) {
   return true;
 }
 bool MatmulOp::paysToSkipRows() { return true; }
-Type MatmulOp::multipliedIn(unsigned operand) { return matrixFormat(operand, getComputeAttr()); }
+Type MatmulOp::multipliedIn(unsigned operand) { return formatOfFactor(operand, getCompute()); }
 SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
   return getAddend() ? SmallVector<unsigned>{2} : SmallVector<unsigned>{};
 }
@@ -408,9 +409,22 @@ RowForm EmbeddingOp::operandForm(unsigned operand) {
 }
 bool EmbeddingOp::needsOuterOperand(unsigned operand) { return operand == 1; }
 
+RowValue gatherChecked(RowEmitter &e, unsigned operand, RowValue id, int64_t rows) {
+  Type number = e.elementType(id);
+  RowValue last = e.constant(static_cast<double>(rows - 1), number);
+  RowValue within =
+      e.binary(RowBinary::Min, e.binary(RowBinary::Max, id, e.constant(0.0, number)), last);
+  RowValue row = e.gather(operand, within);
+  Type element = e.elementType(row);
+  const double none = isa<FloatType>(element)
+                          ? std::numeric_limits<double>::quiet_NaN()
+                          : -std::ldexp(1.0, int(element.getIntOrFloatBitWidth()) - 1);
+  return e.select(e.compare(RowPredicate::Eq, id, within), row, e.constant(none, element));
+}
+
 void EmbeddingOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> outer,
                            MutableArrayRef<RowValue> out) {
-  out[0] = e.gather(outer[1], in[0]);
+  out[0] = gatherChecked(e, outer[1], in[0], build::shapeOf(getTable())[0]);
 }
 
 void EmbeddingOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {

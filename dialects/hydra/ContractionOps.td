@@ -17,7 +17,8 @@ class Hydra_ContractionOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 // Matmuls sum in f32 and round once, to `dtype` (by default the type of the operands). With
 // `reduced_reduction` a library may also round partial sums of narrow operands to their type. With
-// `compute = tf32` the operands, in f32, are rounded to that format before they are multiplied.
+// `compute = f32` the operands stay in f32 under mixed precision, in the derivatives too; with
+// `compute = tf32` they are, moreover, rounded to that format before they are multiplied.
 // `quantize…` says to what `hydra-quantize-matmuls` quantizes operands; alone it changes nothing.
 
 def LinearOp : Hydra_ContractionOp<"linear", [
@@ -26,7 +27,8 @@ def LinearOp : Hydra_ContractionOp<"linear", [
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
     `y [..., N]`. With `dtype = f32` the sums of bf16 or f16 operands are not
-    rounded. With `compute = tf32` f32 operands are rounded to 10 bits behind the point before they
+    rounded. With `compute = f32` the operands of this layer and of its derivatives stay in f32 under
+    mixed precision; with `compute = tf32` they are, moreover, rounded to 10 bits behind the point before they
     are multiplied. `quantize = f8E4M3FN quantize_gradient = f8E5M2` are the formats of `x` and `w`, and of
     the gradient of `y` in the matmuls of the derivative.
   }];
@@ -111,7 +113,7 @@ def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [EightBitOperandsTrait,
   let summary = "rows of a table by token id";
   let description = [{
     `%x = hydra.embedding %tokens, %table`: `tokens [...] i32`, `table [V, D]`, `x [..., D]`. Ids
-    outside `[0, V)` are an error when the program runs. Of a table of i8 the rows are too.
+    outside `[0, V)` are an error where a program is given them, and rows of NaN where it computes them. Of a table of i8 the rows are too.
   }];
   let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$table);
   let results = (outs Hydra_Value:$x);

@@ -47,7 +47,8 @@ static int64_t elementsOf(Value v) { return build::typeOf(v).getNumElements(); }
 
 #define GROUPED_OP(Op)                                                                             \
   OpClass Op::costClass() { return OpClass::gemm; }                                                \
-  Precision Op::precisionClass() { return Precision::Matmul; }                                     \
+  Precision Op::precisionClass() { return getCompute() ? Precision::Full : Precision::Matmul; }    \
+  bool Op::takesRounded(unsigned) { return !getCompute(); }                                        \
   bool Op::yieldIn(Type format) {                                                                  \
     const bool sums = isSumFormat(format);                                                         \
     if (!sums && build::typeOf(getOperand(0)).getElementType() != format)                          \
@@ -62,9 +63,7 @@ static int64_t elementsOf(Value v) { return build::typeOf(v).getNumElements(); }
     setCompute(format);                                                                            \
     return true;                                                                                   \
   }                                                                                                \
-  Type Op::multipliedIn(unsigned operand) {                                                        \
-    return operand < 2 && getCompute() ? *getCompute() : Type();                                   \
-  }
+  Type Op::multipliedIn(unsigned operand) { return formatOfFactor(operand, getCompute()); }
 GROUPED_OP(GroupedLinearOp)
 GROUPED_OP(GroupedOuterOp)
 

@@ -6,11 +6,10 @@ include "dialects/hydra/HydraBase.td"
 
 // Rows are sorted by groups, as `hydra.route` sorts them: group e has the rows offsets[e] to
 // offsets[e + 1] - 1. offsets[0] is 0; behind the last group are rows without one. Sums are in f32 and
-// rounded once, to `dtype` (by default the type of the operands). With `compute = tf32` the operands,
-// in f32, are rounded to that format before they are multiplied.
+// rounded once, to `dtype` (by default the type of the operands). `compute` as for `hydra.linear`.
 class Hydra_GroupedOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [StorageOpInterface,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "yieldIn",
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldIn",
                                                          "multipliedIn", "multiplyIn"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;

@@ -63,6 +63,9 @@ class Reduction : public mlir::OpTrait::TraitBase<ConcreteOp, Reduction> {};
 
 class ReturnOp;
 
+/// The type of a leaf, if need be in the first of the layers that it is in.
+mlir::FailureOr<mlir::RankedTensorType> boundTypeOf(LeafOpInterface leaf);
+
 /// The number of operands an operation has at least, from its traits.
 template <typename Op, size_t... N> constexpr unsigned leastOperands(std::index_sequence<N...>) {
   unsigned least = Op::template hasTrait<mlir::OpTrait::OneOperand>() ? 1 : 0;
@@ -80,7 +83,8 @@ template <typename Op> constexpr unsigned leastOperands() {
 }
 
 /// `Op::inferReturnTypes` of every value operation: `results` unbound results when an operand is
-/// unbound, else the operation's own `inferTypes` once its operands and attributes are complete.
+/// unbound, else the operation's own `inferTypes` once its operands are complete. What attributes
+/// say of `layer`, in layers that are not unrolled yet, they say of the first here.
 template <typename Op>
 llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
                                     std::optional<mlir::Location> location,
@@ -94,10 +98,21 @@ llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
   }
   typename Op::Adaptor op(operands, attributes, properties, regions);
   if (failed(infer.checkOperands(leastOperands<Op>(), Op::template hasTrait<EightBitOperands>())) ||
-      failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))) ||
-      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))))
+      failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))))
     return llvm::failure();
-  return Op::inferTypes(infer, op, types);
+  const mlir::Attribute given = Op::getPropertiesAsAttr(context, op.getProperties());
+  const mlir::FailureOr<mlir::Attribute> first = infer.inFirstLayer(given);
+  if (failed(first))
+    return llvm::failure();
+  if (*first == given)
+    return Op::inferTypes(infer, op, types);
+  typename Op::Properties own;
+  auto emitError = [&] {
+    return mlir::emitError(location.value_or(mlir::UnknownLoc::get(context)));
+  };
+  if (failed(Op::setPropertiesFromAttr(own, *first, emitError)))
+    return llvm::failure();
+  return Op::inferTypes(infer, typename Op::Adaptor(operands, attributes, &own, regions), types);
 }
 
 /// `Op::parse` of every value operation: its text, then the types of its results.

@@ -122,8 +122,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       "::mlir::Type", "multipliedIn", (ins "unsigned":$operand), "",
       [{ (void)operand; return {}; }]>,
     InterfaceMethod<[{
-        Makes an operation of class Matmul round its operands to a format, which no tensor holds, before
-        it multiplies them; false if it cannot.
+        Makes an operation of class Matmul read its operands in f32 under mixed precision too, and multiply
+        them in a format: f32, or one that no tensor holds and they are rounded to; false if it cannot.
       }],
       "bool", "multiplyIn", (ins "::mlir::Type":$format), "",
       [{ (void)format; return false; }]>,

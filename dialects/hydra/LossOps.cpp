@@ -61,19 +61,21 @@ double logSumExp(const double *z, int64_t n) {
 
 } // namespace
 
-#define LOSS_OP(Op, precision)                                                                     \
-  OpClass Op::costClass() { return OpClass::loss; }                                                \
-  Precision Op::precisionClass() { return precision; }
-LOSS_OP(CrossEntropyOp, Precision::Exact)
-LOSS_OP(CrossEntropyGradOp, Precision::Exact)
-LOSS_OP(LinearCrossEntropyOp, Precision::Matmul) // its logits never leave f32
-#undef LOSS_OP
+OpClass CrossEntropyOp::costClass() { return OpClass::loss; }
+OpClass CrossEntropyGradOp::costClass() { return OpClass::loss; }
+OpClass LinearCrossEntropyOp::costClass() { return OpClass::loss; }
+Precision CrossEntropyOp::precisionClass() { return Precision::Exact; }
+Precision CrossEntropyGradOp::precisionClass() { return Precision::Exact; }
+/// Its logits never leave f32.
+Precision LinearCrossEntropyOp::precisionClass() {
+  return getCompute() ? Precision::Full : Precision::Matmul;
+}
 
 bool CrossEntropyOp::takesRounded(unsigned operand) { return operand < 2; }
 bool CrossEntropyGradOp::takesRounded(unsigned operand) { return operand == 1; }
-bool LinearCrossEntropyOp::takesRounded(unsigned operand) { return operand < 3; }
+bool LinearCrossEntropyOp::takesRounded(unsigned operand) { return !getCompute() && operand < 3; }
 Type LinearCrossEntropyOp::multipliedIn(unsigned operand) {
-  return operand < 2 && getCompute() ? *getCompute() : Type();
+  return formatOfFactor(operand, getCompute());
 }
 
 bool LinearCrossEntropyOp::multiplyIn(Type format) {
@@ -220,7 +222,7 @@ LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
     return infer.fail("input and weight have different element types");
   if (TypeAttr compute = op.getComputeAttr();
       compute && !canMultiplyIn(infer.element(op.getX()), compute.getValue()))
-    return infer.fail("cannot multiply in this format; expected tf32, of operands in f32");
+    return infer.fail("cannot multiply in this format; expected f32 or tf32, of operands in f32");
   types.push_back(infer.tensor({}, infer.f32()));
   if (op.getRows())
     types.push_back(infer.tensor(infer.shape(op.getLabels()), infer.f32()));

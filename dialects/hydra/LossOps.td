@@ -16,7 +16,7 @@ def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP, Hydra_RowWi
   let description = [{
     `%loss = hydra.cross_entropy %logits, %labels`: `logits [..., V]`, `labels [...] i32`, `loss []`
     (f32). No valid row: 0. With `saving`, also `lse [...]` (f32). Labels outside `[0, V)` other
-    than -100 are an error when the program runs. `%loss = hydra.cross_entropy %logits, %labels, %count`
+    than -100 are an error where a program is given them, and make NaN where it computes them. `%loss = hydra.cross_entropy %logits, %labels, %count`
     divides by `count []` (f32) instead: where a step has several micro-batches,
     `hydra-optimizer` gives it the labels that count in all of them, divided by their number.
     models.md section 1.3.

@@ -51,7 +51,13 @@ bool isModelElement(Type element) {
   return element.isF32() || isNarrowFloat(element) || element.isInteger(32);
 }
 
-bool canMultiplyIn(Type element, Type format) { return element.isF32() && format.isTF32(); }
+bool canMultiplyIn(Type element, Type format) {
+  return element.isF32() && (format.isF32() || format.isTF32());
+}
+
+Type formatOfFactor(unsigned operand, std::optional<Type> compute) {
+  return operand < 2 && compute && !compute->isF32() ? *compute : Type();
+}
 
 bool isSumFormat(Type element) { return element.isF32(); }
 

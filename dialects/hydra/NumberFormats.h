@@ -21,9 +21,12 @@ bool isModelElement(mlir::Type element);
 inline constexpr llvm::StringLiteral kModelElements = "f32, bf16, f16 or i32";
 inline constexpr llvm::StringLiteral kModelFloats = "f32, bf16 or f16";
 
-/// Whether matmuls may round operands of this type to `format`, which no tensor holds, before they
-/// multiply.
+/// Whether matmuls of operands of this type may be told to multiply in `format`: theirs, which
+/// mixed precision then leaves, or one to which they round, and which no tensor holds.
 bool canMultiplyIn(mlir::Type element, mlir::Type format);
+/// What a matmul that is told to multiply in `compute` rounds an operand to as it reads it; null
+/// for its own format, and for what is no factor: the third operand, which is added.
+mlir::Type formatOfFactor(unsigned operand, std::optional<mlir::Type> compute);
 
 /// Whether it is the format in which matmuls of any operands add up their products.
 bool isSumFormat(mlir::Type element);

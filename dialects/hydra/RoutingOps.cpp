@@ -218,7 +218,8 @@ void TakeRowsOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigne
                           MutableArrayRef<RowValue> out) {
   Type number = IntegerType::get(getContext(), 32);
   RowValue none = e.constant(0.0, number);
-  RowValue row = e.gather(outer[0], e.binary(RowBinary::Max, in[1], none));
+  RowValue row =
+      gatherChecked(e, outer[0], e.binary(RowBinary::Max, in[1], none), build::shapeOf(getX())[0]);
   RowValue zero = e.constant(0.0, e.elementType(row));
   out[0] = e.select(e.compare(RowPredicate::Ge, in[1], none), row, zero);
 }

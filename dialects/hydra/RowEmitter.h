@@ -97,4 +97,8 @@ public:
                           std::optional<RowValue> position = std::nullopt) = 0;
 };
 
+/// Row number `id` (i32) of such a table of `rows`; no number, and of integers the least, where an
+/// id that a program computes is none of [0, rows): those that it is given are checked before.
+RowValue gatherChecked(RowEmitter &e, unsigned operand, RowValue id, int64_t rows);
+
 } // namespace hydra

@@ -20,6 +20,17 @@ Value RowLoss::hits() const {
   return CompareOp::create(b, loc, column, spread(labels), b.getStringAttr("eq"));
 }
 
+Value RowLoss::whereNamed(Value v) const {
+  const int64_t count = classes > 0 ? classes : build::shapeOf(logits)[1];
+  Value zero = build::constant(b, loc, v.getType(), 0.0);
+  Value none = DivOp::create(b, loc, zero, zero);
+  Value first = build::constant(b, loc, labels.getType(), 0.0),
+        last = build::constant(b, loc, labels.getType(), static_cast<double>(count - 1));
+  Value nearest = MinOp::create(b, loc, MaxOp::create(b, loc, labels, first), last);
+  Value named = CompareOp::create(b, loc, labels, nearest, b.getStringAttr("eq"));
+  return SelectOp::create(b, loc, named, v, none);
+}
+
 Value RowLoss::validRows(OpBuilder &b, Location loc, Value labels) {
   Value ignored = build::constant(b, loc, labels.getType(), -100.0);
   return CompareOp::create(b, loc, labels, ignored, b.getStringAttr("ne"));
@@ -55,7 +66,8 @@ Value RowLoss::logSumExp() const {
 Value RowLoss::losses(Value lse) const {
   Value zeros = build::constant(b, loc, logits.getType(), 0.0);
   Value picked = build::sum(b, loc, SelectOp::create(b, loc, hits(), logits, zeros), {1});
-  return SelectOp::create(b, loc, validRows(b, loc, labels), SubOp::create(b, loc, lse, picked),
+  return SelectOp::create(b, loc, validRows(b, loc, labels),
+                          whereNamed(SubOp::create(b, loc, lse, picked)),
                           build::constant(b, loc, lse.getType(), 0.0));
 }
 
@@ -63,9 +75,10 @@ Value RowLoss::gradient(Value lse, Value weight) const {
   Value p = ExpOp::create(b, loc, SubOp::create(b, loc, logits, spread(lse)));
   Value onehot = SelectOp::create(b, loc, hits(), build::constant(b, loc, logits.getType(), 1.0),
                                   build::constant(b, loc, logits.getType(), 0.0));
-  Value weights = SelectOp::create(b, loc, validRows(b, loc, labels),
-                                   build::broadcast(b, loc, weight, build::shapeOf(lse)),
-                                   build::constant(b, loc, lse.getType(), 0.0));
+  Value weights =
+      SelectOp::create(b, loc, validRows(b, loc, labels),
+                       whereNamed(build::broadcast(b, loc, weight, build::shapeOf(lse))),
+                       build::constant(b, loc, lse.getType(), 0.0));
   return MulOp::create(b, loc, SubOp::create(b, loc, p, onehot), spread(weights));
 }
 

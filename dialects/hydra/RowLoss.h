@@ -5,12 +5,14 @@
 
 namespace hydra {
 
-/// Logits `[T, V]` in f32 with labels `[T]` i32; a row with label -100 does not count.
-/// models.md section 1.3.
+/// Logits `[T, V]` in f32 with labels `[T]` i32; a row with label -100 does not count, and what one
+/// with a label that names no class makes is no number: labels that a program computes are not
+/// checked before. models.md section 1.3.
 struct RowLoss {
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Value logits, labels;
+  int64_t classes = 0; ///< that labels name; 0: all columns
 
   /// The logarithm of the sum of e^logits of every row `[T]`.
   mlir::Value logSumExp() const;
@@ -28,6 +30,8 @@ struct RowLoss {
 private:
   /// A value of every row `[T]`, repeated over its columns.
   mlir::Value spread(mlir::Value v) const;
+  /// A value of every row `[T]` whose label names a class; no number in others.
+  mlir::Value whereNamed(mlir::Value v) const;
   /// Truth values: where a column is the label of its row `[T, V]`, and which rows count `[T]`.
   mlir::Value hits() const;
   static mlir::Value validRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels);

@@ -3,6 +3,8 @@
 #include "dialects/hydra/Hydra.h"
 #include "dialects/hydra/NumberFormats.h"
 
+#include "mlir/IR/OwningOpRef.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -256,7 +258,7 @@ static LogicalResult verifySource(Operation *op) {
   auto leaf = dyn_cast<LeafOpInterface>(op);
   if (!leaf || isa<UseOp>(op)) // the model verifies uses
     return success();
-  FailureOr<RankedTensorType> type = leaf.boundType();
+  FailureOr<RankedTensorType> type = boundTypeOf(leaf);
   if (failed(type))
     return failure();
   if (op->getResult(0).getType() == *type)
@@ -295,13 +297,46 @@ LogicalResult verifyValueOp(Operation *op) {
 
 bool TypeInference::anyUnbound() const { return llvm::any_of(operands.getTypes(), isUnbound); }
 
-LogicalResult TypeInference::checkAttributes(Attribute properties) const {
-  if (!properties) // an operation without attributes
-    return success();
-  for (NamedAttribute a : cast<DictionaryAttr>(properties))
-    if (hasExpr(a.getValue()))
-      return fail("attribute '" + a.getName().strref() + "' is an expression in a bound operation");
-  return success();
+/// Environment of the first layer.
+static Environment firstLayer(MLIRContext *context) {
+  Environment environment;
+  environment.values[kLayerSymbol] = Builder(context).getI64IntegerAttr(0);
+  return environment;
+}
+
+FailureOr<Attribute> TypeInference::inFirstLayer(Attribute properties) const {
+  auto given = dyn_cast_or_null<DictionaryAttr>(properties);
+  if (!given || llvm::none_of(given, [](NamedAttribute a) { return hasExpr(a.getValue()); }))
+    return properties;
+  NamedAttrList values(given);
+  for (NamedAttribute a : given) {
+    if (!hasExpr(a.getValue()))
+      continue;
+    FailureOr<Attribute> value = hydra::evaluate(a.getValue(), firstLayer(context), [&] {
+      return location ? mlir::emitError(*location) << "'" << opName << "' op "
+                      : InFlightDiagnostic();
+    });
+    if (failed(value))
+      return failure();
+    values.set(a.getName(), *value);
+  }
+  return Attribute(values.getDictionary(context));
+}
+
+FailureOr<RankedTensorType> boundTypeOf(LeafOpInterface leaf) {
+  if (llvm::none_of(leaf->getAttrs(), [](NamedAttribute a) { return hasExpr(a.getValue()); }))
+    return leaf.boundType();
+  OwningOpRef<Operation *> first(leaf->clone());
+  const Environment environment = firstLayer(leaf->getContext());
+  for (NamedAttribute a : leaf->getAttrs())
+    if (hasExpr(a.getValue())) {
+      FailureOr<Attribute> value =
+          evaluate(a.getValue(), environment, [&] { return leaf->emitOpError(); });
+      if (failed(value))
+        return failure();
+      (*first)->setAttr(a.getName(), *value);
+    }
+  return cast<LeafOpInterface>(*first).boundType();
 }
 
 static std::string typeText(Type type) {
@@ -358,7 +393,7 @@ LogicalResult TypeInference::pushProduct(ArrayRef<int64_t> shape, Type element, 
   if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
     return fail("cannot yield this element type; expected f32, or that of the operands");
   if (compute && !canMultiplyIn(element, compute.getValue()))
-    return fail("cannot multiply in this format; expected tf32, of operands in f32");
+    return fail("cannot multiply in this format; expected f32 or tf32, of operands in f32");
   types.push_back(tensor(shape, dtype ? dtype.getValue() : element));
   return success();
 }

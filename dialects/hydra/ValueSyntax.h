@@ -81,8 +81,9 @@ public:
       : context(context), location(location), opName(opName), operands(operands) {}
 
   bool anyUnbound() const;
-  /// Fails with a message if an attribute of the dictionary still is an expression.
-  llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
+  /// The dictionary (or null) with the values that its expressions have in layer 0. Fails with a
+  /// message where one is of anything else.
+  mlir::FailureOr<mlir::Attribute> inFirstLayer(mlir::Attribute properties) const;
   /// Fails unless there are that many operands, each a static tensor of elements that values have;
   /// `eightBit`: those of 8 bits among them.
   llvm::LogicalResult checkOperands(unsigned least, bool eightBit) const;

@@ -250,8 +250,8 @@ private:
         entry.eraseArgument(i);
   }
 
-  /// Notes which arguments are ids of what, from the operations that read them: themselves, a view
-  /// of them, or what a select makes of them.
+  /// Notes which arguments are ids of what, from the operations that read them: themselves, or what
+  /// moves and choices make of them, in scans too.
   void boundIds(EntryOp entry) {
     SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
     for (BlockArgument argument : entry.getBody().getArguments())
@@ -261,7 +261,7 @@ private:
 
   static int64_t idBound(BlockArgument argument) {
     int64_t bound = 0;
-    SetVector<Value> same; // the argument, views and choices of it
+    SetVector<Value> same; // the argument, and what has its numbers among others
     same.insert(argument);
     for (size_t i = 0; i < same.size(); ++i)
       for (OpOperand &use : Value(same[i]).getUses()) {
@@ -273,8 +273,15 @@ private:
           }
         auto storage = dyn_cast<StorageOpInterface>(op);
         bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
-        if (isViewed || (isa<SelectOp>(op) && use.getOperandNumber() > 0))
+        if (isViewed || isa<BroadcastOp, ConcatOp, PadOp>(op) ||
+            (isa<SelectOp>(op) && use.getOperandNumber() > 0))
           same.insert(op->getResult(0));
+        else if (isa<ScanBeginOp>(op))
+          same.insert(op->getResult(use.getOperandNumber()));
+        else if (auto layers = dyn_cast<ForOp>(op))
+          same.insert(layers.getBody().getArgument(use.getOperandNumber()));
+        else if (auto loop = dyn_cast<LoopOp>(op))
+          same.insert(loop.getEntry().getBody().getArgument(use.getOperandNumber()));
       }
     return bound;
   }
@@ -332,7 +339,7 @@ private:
   }
 
   LogicalResult bindLeaf(LeafOpInterface op) {
-    FailureOr<RankedTensorType> type = op.boundType();
+    FailureOr<RankedTensorType> type = boundTypeOf(op);
     if (failed(type))
       return failure();
     op->getResult(0).setType(*type);

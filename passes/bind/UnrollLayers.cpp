@@ -80,6 +80,31 @@ private:
     return success();
   }
 
+  /// The types of what depends on the layer were inferred for the first one.
+  static LogicalResult checkTypes(Operation &op, Operation *clone, StringRef path) {
+    if (llvm::none_of(op.getAttrs(), [](NamedAttribute a) { return hasExpr(a.getValue()); }))
+      return success();
+    SmallVector<Type> types;
+    if (auto leaf = dyn_cast<LeafOpInterface>(clone)) {
+      FailureOr<RankedTensorType> type = leaf.boundType();
+      if (failed(type))
+        return failure();
+      types.push_back(*type);
+    } else if (auto value = dyn_cast<InferTypeOpInterface>(clone)) {
+      if (failed(value.inferReturnTypes(clone->getContext(), clone->getLoc(), clone->getOperands(),
+                                        clone->getDiscardableAttrDictionary(),
+                                        clone->getPropertiesStorage(), clone->getRegions(), types)))
+        return failure();
+    } else {
+      return success();
+    }
+    for (auto [type, first] : llvm::zip(types, clone->getResultTypes()))
+      if (type != first)
+        return clone->emitOpError() << "is " << type << " in " << path << ", and " << first
+                                    << " in the first layer; expected the same in all";
+    return success();
+  }
+
   FailureOr<bool> holds(Operation *op, Attribute condition, const Environment &environment) {
     FailureOr<Attribute> value =
         evaluate(condition, environment, [&] { return op->emitOpError(); });
@@ -166,7 +191,7 @@ private:
                                 << " operations when unrolled";
       Operation *clone = b.clone(op, mapping);
       clone->setLoc(withPath(op.getLoc(), joinPaths(path, pathOf(op.getLoc()))));
-      if (failed(evaluateAttributes(clone, environment)))
+      if (failed(evaluateAttributes(clone, environment)) || failed(checkTypes(op, clone, path)))
         return failure();
       if (auto loop = dyn_cast<LoopOp>(clone);
           loop && failed(resolveBody(loop, stack, path, environment)))

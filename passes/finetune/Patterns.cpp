@@ -43,4 +43,24 @@ FailureOr<SmallVector<ParamOp>> parametersMatching(ModelOp model, ArrayRef<std::
       llvm::make_filter_range(params, [&](ParamOp param) { return matched.contains(param); }));
 }
 
+SmallVector<ParamOp> parametersOf(Value value) {
+  SmallVector<ParamOp> params;
+  SmallVector<Value> work{value};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (auto use = dyn_cast_or_null<UseOp>(op)) {
+      auto param = dyn_cast<ParamOp>(use.lookup());
+      if (!param)
+        return {};
+      params.push_back(param);
+      continue;
+    }
+    auto precision = dyn_cast_or_null<PrecisionOpInterface>(op);
+    if (!precision || precision.precisionClass() != Precision::Move || op->getNumOperands() == 0)
+      return {};
+    llvm::append_range(work, op->getOperands());
+  }
+  return params;
+}
+
 } // namespace hydra

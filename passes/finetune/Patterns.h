@@ -12,4 +12,7 @@ namespace hydra {
 llvm::FailureOr<llvm::SmallVector<ParamOp>>
 parametersMatching(ModelOp model, llvm::ArrayRef<std::string> patterns, llvm::StringRef flag);
 
+/// The parameters that a value is made of, by moves alone; empty when anything else is in it.
+llvm::SmallVector<ParamOp> parametersOf(mlir::Value value);
+
 } // namespace hydra

@@ -160,7 +160,7 @@ private:
     auto f32 = TypeAttr::get(b.getF32Type());
     Value z = LinearOp::create(b, ofLogits(loc), x, s.w, Value(), f32, s.reduced, s.compute);
     constexpr double never = -1e30; // e^never is 0
-    RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
+    RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels, s.classes};
     Value lse = row.logSumExp(), losses = row.losses(lse);
     std::pair result{losses, build::sum(b, loc, losses, {0})};
     if (!saved.rows && !saved.weight)
@@ -169,7 +169,7 @@ private:
     // From the scores as they are: those with another value behind the classes would have to be
     // kept. There e^(score - lse) may overflow, which times a weight of zero is no number.
     const Location at = ofGradient(loc);
-    Value dz = RowLoss{b, at, z, labels}.gradient(lse, s.share);
+    Value dz = RowLoss{b, at, z, labels, s.classes}.gradient(lse, s.share);
     dz = onClasses(b, at, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, at, dz, element);

@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 namespace hydra {
@@ -52,5 +53,21 @@ inline std::string precisionPolicyNames() {
              kPrecisionPolicies[i].name.str();
   return names;
 }
+
+/// What a user adds to a policy: layers of some parameters multiply in more bits than it says.
+struct LayerPrecision {
+  std::string pattern; ///< over names of parameters
+  support::DType format;
+
+  /// Reads `PATTERN:FORMAT`; nullopt for any other text.
+  static std::optional<LayerPrecision> parse(llvm::StringRef text) {
+    const auto [pattern, name] = text.rsplit(':');
+    const PrecisionPolicy *policy = precisionPolicy(name);
+    if (pattern.empty() || !policy || policy->holdsValues())
+      return std::nullopt;
+    return LayerPrecision{pattern.str(), policy->format};
+  }
+};
+inline constexpr llvm::StringLiteral kLayerPrecisionSyntax = "PATTERN:fp32 or PATTERN:tf32";
 
 } // namespace hydra

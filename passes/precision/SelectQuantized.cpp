@@ -15,27 +15,6 @@ namespace {
 /// Beside patterns: what is kept without any.
 constexpr StringLiteral kDefault = "default";
 
-/// The parameters that a weight is made of, by moves alone; empty when anything else is in it.
-SmallVector<ParamOp> parametersOf(Value weight) {
-  SmallVector<ParamOp> params;
-  SmallVector<Value> work{weight};
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (auto use = dyn_cast_or_null<UseOp>(op)) {
-      auto param = dyn_cast<ParamOp>(use.lookup());
-      if (!param)
-        return {};
-      params.push_back(param);
-      continue;
-    }
-    auto precision = dyn_cast_or_null<PrecisionOpInterface>(op);
-    if (!precision || precision.precisionClass() != Precision::Move || op->getNumOperands() == 0)
-      return {};
-    llvm::append_range(work, op->getOperands());
-  }
-  return params;
-}
-
 struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
   using SelectQuantizedBase::SelectQuantizedBase;
 
@@ -57,7 +36,8 @@ struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
       if (!entry.isProgram() || entry.programRole() == ProgramRole::decode)
         continue;
       for (auto op : entry.getBody().front().getOps<QuantizableOpInterface>())
-        if (Value weight = op.getWeight(); weight && isQuantized(parametersOf(weight))) {
+        if (Value weight = op.getWeight();
+            weight && takesRounded(op) && isQuantized(parametersOf(weight))) {
           op.quantizeTo(operands, gradient);
           ++layers;
         }
@@ -65,6 +45,11 @@ struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
   }
 
 private:
+  /// Not so what is to be multiplied in more bits.
+  static bool takesRounded(Operation *op) {
+    return cast<PrecisionOpInterface>(op).precisionClass() == Precision::Matmul;
+  }
+
   LogicalResult findKept(ModelOp model) {
     if (llvm::equal(keep, ArrayRef<StringRef>{"none"}))
       return success();

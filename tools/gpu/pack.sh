@@ -70,6 +70,7 @@ declare -A cases=(
   [forms-256-f16]="test/gpu/Inputs/attention.mlir --preset=widest --set gain=4096 --batch=2 --seq=200 --precision=f16"
   [forms-256-f32]="test/gpu/Inputs/attention.mlir --preset=widest --batch=1 --seq=100"
   [gemma2]="test/tools/hydra-import/Inputs/gemma2.mlir --preset=gemma2 --set D=256,hd=256,H=2,Hk=1,W=40 --batch=2 --seq=100 --precision=bf16"
+  [layers]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=100 --precision=bf16 --layer-precision=*.down:fp32,*.wo:tf32"
   [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
   [cs336-fp8]="models/cs336.mlir --preset=tiny --set L=1 --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
   [gpt2-fp8]="models/gpt2.mlir --preset=tiny --set L=1 --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"

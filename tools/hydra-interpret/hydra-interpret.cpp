@@ -168,11 +168,11 @@ private:
                                << " updates after every batch; expected --accum=1";
     if (driver.model().isBound() &&
         (options.model.given() || options.model.precision.getNumOccurrences() > 0 ||
-         options.program.tuning.any())) {
+         options.model.layerPrecision.getNumOccurrences() > 0 || options.program.tuning.any())) {
       return driver.model().emitError()
              << "model @" << driver.model().getSymName()
              << " is bound already; --preset, --set, --batch, --seq, --mesh, --routing, --freeze, "
-                "--lora and --precision are for templates";
+                "--lora, --precision and --layer-precision are for templates";
     }
     return success();
   }
@@ -205,6 +205,9 @@ private:
           passes.addPass(createApplyDropout(dropoutOptions(training)));
       }
       if (!stage) {
+        if (!options.program.layerPrecision.empty())
+          passes.addPass(
+              createSelectPrecision(selectPrecisionOptions(options.program.layerPrecision)));
         if (policy.quantizes)
           passes.addPass(
               createSelectQuantized(selectQuantizedOptions(options.program.quantization)));

@@ -50,6 +50,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     for (const std::string &pattern : quantization.keep)
       emit.options.emplace_back("fp8-keep", pattern);
   }
+  for (const std::string &rule : compile.layerPrecision)
+    emit.options.emplace_back("layer-precision", rule);
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())

@@ -107,10 +107,16 @@ void checkScaling(const CompileOptions &compile) {
 }
 
 void checkRate(const CompileOptions &compile) {
-  const std::string_view format = support::irName(precisionPolicy(compile.precision)->format);
-  if (!compile.target.matmulFlops.contains(std::string(format)))
-    support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
-                  compile.target.name, format);
+  const auto check = [&](StringRef flag, const std::string &text, support::DType type) {
+    const std::string format(support::irName(type));
+    if (!compile.target.matmulFlops.contains(format))
+      support::fail("{}={}: target {} has no rate for matmuls in {}", flag.str(), text,
+                    compile.target.name, format);
+  };
+  check("--precision", compile.precision, precisionPolicy(compile.precision)->format);
+  for (const std::string &rule : compile.layerPrecision)
+    if (const std::optional<LayerPrecision> read = LayerPrecision::parse(rule))
+      check("--layer-precision", rule, read->format);
   if (precisionPolicy(compile.precision)->quantizes && compile.target.quantizedMultiple == 0)
     support::fail("--precision={}: target {} has no matmuls of 8-bit operands", compile.precision,
                   compile.target.name);

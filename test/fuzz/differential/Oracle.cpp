@@ -131,6 +131,10 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       return;
     }
     binding.programs = programsOf(model, setting);
+    const auto selectPrecision = [&](OpPassManager &passes) {
+      if (!setting.layerPrecision.empty())
+        passes.addPass(createSelectPrecision(selectPrecisionOptions(setting.layerPrecision)));
+    };
     ready = compiler.run(*module, [&](OpPassManager &passes) {
       if (setting.mode == Mode::Generate) {
         BindOptions bind = bindOptions(binding);
@@ -141,11 +145,13 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
         passes.addPass(createBind(bind));
         passes.addPass(createUnrollLayers());
         passes.addPass(createCache(cache));
+        selectPrecision(passes);
         return;
       }
       const std::vector<std::string> trained{setting.mode == Mode::Train ? "train" : "loss"};
       buildForwardPipeline(passes, binding, {},
                            hasBackward(setting.mode) ? trained : std::vector<std::string>());
+      selectPrecision(passes);
       if (precisionPolicy(setting.precision)->quantizes)
         passes.addPass(createSelectQuantized(selectQuantizedOptions(setting.quantization())));
       UpdateOptions update = setting.update();

@@ -104,6 +104,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
+  app.add_option("--layer-precision", setting.layerPrecision)->delimiter(',');
   app.add_option("--fp8-scaling", setting.fp8Scaling)
       ->check(CLI::IsMember({"tensor", "row", "block128"}));
   app.add_option("--fp8-amax", setting.fp8Amax)->check(CLI::IsMember({"current", "delayed"}));
@@ -175,6 +176,8 @@ std::string Setting::text() const {
   flag("ce-chunk", ceChunk, plain.ceChunk);
   flag("attention", attention, plain.attention);
   flag("precision", precision, plain.precision);
+  for (const std::string &rule : layerPrecision)
+    text += " --layer-precision=" + rule;
   flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
   flag("fp8-amax", fp8Amax, plain.fp8Amax);
   flag("fp8-amax-history", fp8AmaxHistory, plain.fp8AmaxHistory);
@@ -232,6 +235,7 @@ CompileOptions Setting::compileOptions() const {
   compile.scanCheckpoint = scanCheckpoint;
   compile.ceChunk = ceChunk;
   compile.precision = precision;
+  compile.layerPrecision = layerPrecision;
   compile.quantization = quantization();
   compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
   for (const std::string &name : disabled)
@@ -291,8 +295,8 @@ std::vector<std::string> Setting::meshAxes() const {
 
 std::string Setting::oracleKey() const {
   const std::string numbers =
-      fmt::format("{} {} {} {} {} {} {}", precision, fp8Scaling, fp8Amax, fp8AmaxHistory, fp8Format,
-                  fmt::join(fp8Keep, ","), fp8Least);
+      fmt::format("{} {} {} {} {} {} {} {}", precision, fmt::join(layerPrecision, ","), fp8Scaling,
+                  fp8Amax, fp8AmaxHistory, fp8Format, fmt::join(fp8Keep, ","), fp8Least);
   const std::string updates = fmt::format("{} {} {} {} {} {} {}", accumulation, noClip, clip,
                                           normSpike, groupNorms, batchFilter, average);
   return fmt::format("{} {} {} {} {} {} {}", modeName(mode).str(), numbers, updates, context,
@@ -395,6 +399,8 @@ public:
       setting.fp8Amax = "delayed";
     if (setting.precision == "fp8")
       drawQuantization(setting);
+    if (!range.parameters.empty() && random.chance(0.15))
+      drawLayerPrecision(setting);
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))
@@ -500,6 +506,15 @@ private:
     setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
     setting.plainCode = range.target == "cpu" && random.chance(0.95);
     return setting;
+  }
+
+  /// Rules that change no layer are refused.
+  void drawLayerPrecision(Setting &setting) {
+    const auto format = [&] { return random.pick<std::string>({":fp32", ":tf32"}); };
+    if (random.chance(0.5))
+      setting.layerPrecision.push_back("*" + random.pick(range.parameters) + format());
+    if (setting.layerPrecision.empty() || random.chance(0.3))
+      setting.layerPrecision.push_back("*" + format());
   }
 
   void drawQuantization(Setting &setting) {

@@ -19,9 +19,10 @@ struct Setting {
   std::string roundedCopies = "auto"; ///< as hydrac's flag has it, or auto
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
-  std::string fp8Scaling = "tensor"; ///< of precision fp8
-  std::string fp8Amax = "current";   ///< and of which steps; delayed: of programs that train
-  int64_t fp8AmaxHistory = 16;       ///< and how many of those
+  std::vector<std::string> layerPrecision; ///< rules, as hydrac's flag has them
+  std::string fp8Scaling = "tensor";       ///< of precision fp8
+  std::string fp8Amax = "current";         ///< and of which steps; delayed: of programs that train
+  int64_t fp8AmaxHistory = 16;             ///< and how many of those
   std::string fp8Format = "hybrid";
   std::vector<std::string> fp8Keep = {"none"}; ///< patterns: parameters that stay in bf16
   int64_t fp8Least = 1;                        ///< the smallest dimension of what does not

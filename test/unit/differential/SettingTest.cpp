@@ -77,6 +77,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--batch-filter",
                                "--average=ema,decay=0.5",
                                "--average=swa,from=2",
+                               "--layer-precision=*:",
+                               "--layer-precision=*w",
                                "--fp8-format=e4m3",
                                "--fp8-keep=default",
                                "--fp8-keep=*w",
@@ -85,7 +87,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 42u);
+  EXPECT_EQ(words.size(), 44u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
         pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||
