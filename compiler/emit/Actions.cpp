@@ -138,8 +138,8 @@ planfile::ActionUnion ActionWriter::launch(plan::LaunchOp op) {
   if (target == planfile::TargetKind::cpu) {
     launch.rows = limit;
     launch.grain = kernel.getGrain();
-  } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file.kernels.empty()) {
-    // Blocks share out rows in order. (Plans for reports have no kernels.)
+  } else if (limit < static_cast<int64_t>(kernel.getRows())) {
+    // Blocks share out rows in order. (In plans for reports a grid may not be known: 0.)
     const int64_t grid = file.kernels[launch.kernel]->grid.x();
     launch.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
   }

@@ -132,22 +132,27 @@ private:
     return success();
   }
 
+  /// Plans for reports have kernels without code, of which the grid is known that the launch says.
   void emitCode() {
-    if (options.code.blobs.empty())
-      return;
+    const bool compiled = !options.code.blobs.empty();
     for (const planfile::BlobT &blob : options.code.blobs)
       file->blobs.push_back(std::make_unique<planfile::BlobT>(blob));
     for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
       auto entry = std::make_unique<planfile::KernelT>();
       entry->name = kernel.getSymName().str();
-      const KernelCode &code = options.code.kernels.find(kernel.getSymName())->second;
-      entry->symbol = code.symbol;
-      entry->blob = code.blob;
-      entry->ptx = code.ptx;
-      entry->grid = code.grid;
-      entry->block = code.block;
-      entry->shared_bytes = code.sharedBytes;
-      entry->early = code.early;
+      entry->symbol = entry->name;
+      if (compiled) {
+        const KernelCode &code = options.code.kernels.find(kernel.getSymName())->second;
+        entry->symbol = code.symbol;
+        entry->blob = code.blob;
+        entry->ptx = code.ptx;
+        entry->grid = code.grid;
+        entry->block = code.block;
+        entry->shared_bytes = code.sharedBytes;
+        entry->early = code.early;
+      } else if (std::optional<ArrayRef<int64_t>> shape = kernel.getLaunch()) {
+        entry->grid = planfile::Dim3((*shape)[0], (*shape)[1], (*shape)[2]);
+      }
       entry->arg_count = kernel.getLayouts().size();
       entry->instances = kernel.getInstances().value_or(1);
       kernels[kernel.getSymNameAttr()] = file->kernels.size();

@@ -198,8 +198,10 @@ private:
       blobs.push_back(addBlob(std::move(blob)));
     for (auto &kernel : safe.kernels) {
       kernel->name += form.suffix;
-      kernel->blob = blobs[kernel->blob];
-      kernel->ptx = mapped(kernel->ptx, blobs);
+      if (!blobs.empty()) { // plans for reports have no code
+        kernel->blob = blobs[kernel->blob];
+        kernel->ptx = mapped(kernel->ptx, blobs);
+      }
       fast.kernels.push_back(std::move(kernel));
     }
   }

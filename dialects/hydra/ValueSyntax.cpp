@@ -278,6 +278,22 @@ static LogicalResult verifyIds(Operation *op) {
   return success();
 }
 
+/// Attributes of a bound operation are expressions, over the number of the layer, only in layers
+/// that are not unrolled yet, and in bodies of their scans.
+static LogicalResult verifyNumbers(Operation *op) {
+  for (NamedAttribute a : op->getAttrs()) {
+    if (!hasExpr(a.getValue()))
+      continue;
+    auto model = op->getParentOfType<ModelOp>();
+    auto entry = op->getParentOfType<EntryOp>();
+    const bool hasLayers = model && !model.getBody().getOps<StackOp>().empty();
+    if (!hasLayers || !(op->getParentOfType<ForOp>() || (entry && !entry.isProgram())))
+      return op->emitOpError() << "attribute '" << a.getName().getValue()
+                               << "' is an expression in a bound operation";
+  }
+  return success();
+}
+
 LogicalResult verifyValueOp(Operation *op) {
   for (NamedAttribute a : op->getDiscardableAttrs())
     if (!a.getName().strref().contains('.'))
@@ -285,7 +301,8 @@ LogicalResult verifyValueOp(Operation *op) {
   bool unbound = llvm::any_of(op->getOperandTypes(), isUnbound) ||
                  llvm::any_of(op->getResultTypes(), isUnbound);
   if (!unbound)
-    return success(succeeded(verifySource(op)) && succeeded(verifyIds(op)));
+    return success(succeeded(verifyNumbers(op)) && succeeded(verifySource(op)) &&
+                   succeeded(verifyIds(op)));
   bool bound = llvm::any_of(op->getOperandTypes(), [](Type t) { return !isUnbound(t); }) ||
                llvm::any_of(op->getResultTypes(), [](Type t) { return !isUnbound(t); });
   if (bound)

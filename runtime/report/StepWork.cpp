@@ -44,8 +44,8 @@ double elements(const Tensor &tensor, uint32_t first, uint32_t last) {
 /// Rows, columns, depth and matrices; runtime/calls/MatmulCall.cpp lists the shapes. All 1 where
 /// they are none of those, which executors refuse and the plan's verifier does not.
 std::vector<double> matmulSizes(const Plan &plan, const Step &step, const Matmul &matmul) {
-  const uint32_t result = 2 + (matmul.bias() ? 1 : 0) + (matmul.weight_scale() ? 1 : 0) +
-                          (matmul.scaled() ? 2 : 0);
+  const uint32_t result =
+      2 + (matmul.bias() ? 1 : 0) + (matmul.weight_scale() ? 1 : 0) + (matmul.scaled() ? 2 : 0);
   if (step.args()->size() <= result)
     return {1, 1, 1, 1};
   const Tensor &a = argument(plan, step, 0), &b = argument(plan, step, 1),
@@ -79,12 +79,11 @@ double shareOf(const Plan &plan, const Step &step) {
   if (processors == 0)
     return 1;
   double blocks = double(step.cost()->bytes()) / kBlockBytes;
-  // A scan has a block for each of its slices, whatever its bytes. A plan for reports has no code
-  // to ask.
-  if (const Launch *launch = step.action_as_Launch();
-      launch && step.op_class() == OpClass::scan && launch->kernel() < plan.kernels()->size()) {
+  // A scan has a block for each of its slices, whatever its bytes.
+  if (const Launch *launch = step.action_as_Launch(); launch && step.op_class() == OpClass::scan) {
     const Dim3 &grid = *plan.kernels()->Get(launch->kernel())->grid();
-    blocks = std::min(blocks, double(grid.x()) * grid.y() * grid.z());
+    if (const double all = double(grid.x()) * grid.y() * grid.z(); all > 0)
+      blocks = std::min(blocks, all);
   }
   if (const Matmul *matmul = step.action_as_Matmul()) {
     const std::vector<double> sizes = matmulSizes(plan, step, *matmul);

@@ -4,7 +4,7 @@
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e() {
-    // expected-error@+1 {{has a value that is not bound}}
+    // expected-error@+1 {{attribute 'value' is an expression in a bound operation}}
     %y = hydra.constant value = v : tensor<f32>
     hydra.return
   }
@@ -24,7 +24,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e() {
-    // expected-error@+1 {{has a shape that is not bound}}
+    // expected-error@+1 {{attribute 'shape' is an expression in a bound operation}}
     %y = hydra.constant value = 1.0 shape = [D] : tensor<4xf32>
     hydra.return
   }
@@ -64,7 +64,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e() {
-    // expected-error@+1 {{has an axis that is not an integer}}
+    // expected-error@+1 {{attribute 'axis' is an expression in a bound operation}}
     %y = hydra.iota shape = [4, 5] axis = a : tensor<4x5xi32>
     hydra.return
   }

@@ -44,7 +44,7 @@ hydra.model @m version 1 bound {} {
 // A group exists only once bound …
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xf32>, %t: tensor<2xi32>) {
-    // expected-error@+1 {{is not bound; a group exists only once bound}}
+    // expected-error@+1 {{attribute 'rows' is an expression in a bound operation}}
     %y = hydra.fused rows = [B] inner = [4] (%a = %x, %b = %w) : tensor<2x4xf32>, tensor<4xf32> {
       %y = hydra.neg %a : tensor<2x4xf32>
       hydra.yield %y : tensor<2x4xf32>

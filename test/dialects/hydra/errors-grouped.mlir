@@ -94,7 +94,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4x2xbf16>, %w: tensor<3x5x2xbf16>, %o: tensor<4xi32>) {
-    // expected-error@+1 {{hydra.grouped_linear: cannot multiply in this format; expected tf32, of operands in f32}}
+    // expected-error@+1 {{hydra.grouped_linear: cannot multiply in this format; expected f32 or tf32, of operands in f32}}
     %y = hydra.grouped_linear %x, %w, %o compute = tf32 : tensor<4x2xbf16>, tensor<3x5x2xbf16>, tensor<4xi32>
     hydra.return
   }

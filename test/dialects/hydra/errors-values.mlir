@@ -123,8 +123,29 @@ hydra.model @m version 1 bound {} {
 // Expressions are for models that are not bound.
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.rms_norm: attribute 'eps' is an expression in a bound operation}}
+    // expected-error@+1 {{symbol 'epsilon' is not declared}}
     %y = hydra.rms_norm %x, %x eps = epsilon : tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+// The number of a layer is one in layers alone.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>) {
+    // expected-error@+1 {{'hydra.rms_norm' op attribute 'eps' is an expression in a bound operation}}
+    %y = hydra.rms_norm %x, %x eps = layer + 1 : tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op attribute 'value' is an expression in a bound operation}}
+    %y = hydra.constant value = layer : tensor<f32>
     hydra.return
   }
 }
