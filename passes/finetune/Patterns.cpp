@@ -1,4 +1,4 @@
-// Parameters by patterns over their names.
+// Parameters by patterns over their names, and those that a value is made of.
 #include "passes/finetune/Patterns.h"
 
 #include "llvm/ADT/SetVector.h"

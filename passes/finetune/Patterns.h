@@ -1,4 +1,4 @@
-// Parameters by patterns over their names.
+// Parameters by patterns over their names, and those that a value is made of.
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
