@@ -1,6 +1,7 @@
 // What a plan for several ranks should take.
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/CostReport.h"
+#include "runtime/report/PlanTimes.h"
 #include "runtime/report/Table.h"
 #include "test/support/PlanBuilder.h"
 
@@ -79,6 +80,29 @@ TEST_F(PredictedTimeTest, OfAStepWithMicroBatches) {
   EXPECT_EQ(time.exposed, 45);
   EXPECT_EQ(time.wireBytes(), 3000);
   EXPECT_EQ(time.exchanges.at(0).calls, 3);
+}
+
+TEST_F(PredictedTimeTest, NothingIsInFrontOfKernelsThatBeginEarly) {
+  const auto launch = [](const char *name, double microseconds) {
+    auto block = timed(step(name, {}), microseconds);
+    block->node.AsStep()->action.Set(LaunchT());
+    return block;
+  };
+  builder.plan.kernels.push_back(std::make_unique<KernelT>());
+  builder.program("chain", blocks(launch("d", 10), launch("e", 10), launch("f", 10)));
+  builder.program("beside", blocks(on(0, {}, -1, launch("g", 10)), on(1, {}, -1, launch("h", 4)),
+                                   on(0, {}, -1, launch("i", 10)), on(1, {}, -1, launch("j", 10))));
+  builder.plan.target->sharing = std::make_unique<Sharing>(0, /*gap_microseconds=*/1, 0, 0);
+  for (const bool early : {false, true}) {
+    builder.plan.target->early_launch = early;
+    const report::PackedPlan plan(builder.plan);
+    const auto spans = [&](uint32_t program) {
+      return report::predictedTimeline(*plan, *(*plan).programs()->Get(program));
+    };
+    EXPECT_NEAR(spans(1).compute, early ? 31 : 33, 1e-9); // the first has none in front of it
+    // Beside another stream only behind a brief one: j behind h, and not i behind g.
+    EXPECT_NEAR(spans(2).compute, early ? 37 : 38, 1e-9);
+  }
 }
 
 TEST_F(PredictedTimeTest, Reports) {
