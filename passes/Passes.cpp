@@ -11,7 +11,8 @@ ModelOp findModel(ModuleOp module) {
   auto models = module.getOps<ModelOp>();
   if (llvm::hasSingleElement(models))
     return *models.begin();
-  module.emitError() << "found " << llvm::range_size(models) << " hydra.model operations; expected 1";
+  module.emitError() << "found " << llvm::range_size(models)
+                     << " hydra.model operations; expected 1";
   return {};
 }
 
@@ -42,10 +43,10 @@ void eraseDead(Block &block) {
       op.erase();
 }
 
-EntryOp bodyLike(EntryOp body, StringRef stem, WalkAttr walk, IRMapping &mapping) {
+EntryOp bodyLike(EntryOp body, StringRef stem, ScanAttr scan, IRMapping &mapping) {
   SmallVector<RankedTensorType> types =
       llvm::map_to_vector(body.getBody().getArguments(), [](Value v) { return build::typeOf(v); });
-  EntryOp entry = build::loopBody(body, stem, body.getLoc(), walk, types);
+  EntryOp entry = build::loopBody(body, stem, body.getLoc(), scan, types);
   mapping.map(body.getBody().getArguments(), entry.getBody().getArguments());
   return entry;
 }

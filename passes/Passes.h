@@ -30,7 +30,7 @@ void eraseDead(mlir::Block &block);
 
 /// An entry in front of a loop's body, still without operations, that takes what the body takes;
 /// `mapping` then leads from the arguments of the body to its own.
-EntryOp bodyLike(EntryOp body, llvm::StringRef stem, WalkAttr walk, mlir::IRMapping &mapping);
+EntryOp bodyLike(EntryOp body, llvm::StringRef stem, ScanAttr scan, mlir::IRMapping &mapping);
 
 /// Erases bodies of loops that no loop runs.
 void eraseUnusedBodies(ModelOp model);

@@ -325,21 +325,21 @@ private:
 
   LogicalResult evaluateLoop(LoopOp loop) {
     EntryOp entry = loop.getEntry();
-    WalkAttr walk = loop.getWalk();
+    ScanAttr scan = loop.getScan();
     Block &body = entry.getBody().front();
     ReturnOp end = entry.getReturn();
-    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
     auto inputs = llvm::map_to_vector(loop.getInputs(), [&](Value v) { return tensors.lookup(v); });
     if (failed(checkRoom(loop, loop.getResults())))
       return failure();
     std::vector<RefTensor> joined;
     for (unsigned i = 0; i < stacked; ++i)
       joined.emplace_back(entry.wholeResultType(i).getShape());
-    for (int64_t i = 0; i < walk.getCount(); ++i) {
-      const int64_t number = walk.getReverse() ? walk.getCount() - 1 - i : i;
+    for (int64_t i = 0; i < scan.getCount(); ++i) {
+      const int64_t number = scan.getReverse() ? scan.getCount() - 1 - i : i;
       for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
         tensors[argument] = input;
-      for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, walk.getOver())) {
+      for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, scan.getOver())) {
         RefTensor chunk(typeOf(argument).getShape());
         takePiece(*input, chunk, axis, number * chunk.shape[axis]);
         tensors[argument] = hold(std::move(chunk));
@@ -348,11 +348,11 @@ private:
       for (Operation &op : body.without_terminator())
         if (failed(evaluate(&op)))
           return failure();
-      for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, walk.getStacked())) {
+      for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, scan.getStacked())) {
         const Shared chunk = tensors.lookup(value);
         putPiece(whole, *chunk, axis, number * chunk->shape[axis]);
       }
-      for (auto [input, value] : llvm::zip(MutableArrayRef(inputs).slice(over, walk.getCarried()),
+      for (auto [input, value] : llvm::zip(MutableArrayRef(inputs).slice(over, scan.getCarried()),
                                            end.getOutputs().drop_front(stacked)))
         input = tensors.lookup(value);
       release(end);
@@ -362,7 +362,7 @@ private:
     for (auto [result, whole] : llvm::zip(loop.getResults(), joined))
       tensors[result] = hold(std::move(whole));
     for (auto [result, input] : llvm::zip(loop.getResults().drop_front(stacked),
-                                          ArrayRef(inputs).slice(over, walk.getCarried())))
+                                          ArrayRef(inputs).slice(over, scan.getCarried())))
       tensors[result] = input;
     release(loop);
     return success();

@@ -58,7 +58,7 @@ Value flattenRows(OpBuilder &b, Location loc, Value x) {
   return reshape(b, loc, x, {RefTensor::elements(shape.drop_back()), shape.back()});
 }
 
-EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
+EntryOp loopBody(EntryOp before, StringRef stem, Location loc, ScanAttr scan,
                  ArrayRef<RankedTensorType> types) {
   OpBuilder b(before);
   auto model = before->getParentOfType<ModelOp>();
@@ -68,9 +68,9 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
   auto entry =
       EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}), b.getArrayAttr({}),
                       b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}),
-                      ProgramStageAttr(), ProgramRoleAttr(), DenseI64ArrayAttr(), walk, RowsAttr());
+                      ProgramStageAttr(), ProgramRoleAttr(), DenseI64ArrayAttr(), scan, RowsAttr());
   entry.getBody().emplaceBlock();
-  const size_t over = walk.getOver().size(), carried = walk.getCarried();
+  const size_t over = scan.getOver().size(), carried = scan.getCarried();
   for (auto [i, type] : llvm::enumerate(types)) {
     auto [kind, number] = i < over             ? std::pair("chunk", i)
                           : i < over + carried ? std::pair("carried", i - over)
@@ -83,7 +83,7 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
 void endLoopBody(EntryOp body, ValueRange results) {
   OpBuilder b = OpBuilder::atBlockEnd(&body.getBody().front());
   SmallVector<Attribute> names;
-  const size_t stacked = body.getWalk()->getStacked().size();
+  const size_t stacked = body.getScan()->getStacked().size();
   for (size_t i = 0; i < results.size(); ++i)
     names.push_back(
         b.getStringAttr(i < stacked ? "joined" + Twine(i) : "carried" + Twine(i - stacked)));
@@ -95,8 +95,7 @@ Value onFirstRank(OpBuilder &b, Location loc, StringAttr over, int64_t ranks, Va
                   Value other) {
   auto scalar = RankedTensorType::get({}, b.getI32Type());
   Value rank = RankOp::create(b, loc, scalar, over, b.getI64IntegerAttr(ranks));
-  Value first =
-      CompareOp::create(b, loc, rank, constant(b, loc, scalar, 0.0), b.getStringAttr("eq"));
+  Value first = CompareOp::create(b, loc, rank, constant(b, loc, scalar, 0.0), Predicate::eq);
   return SelectOp::create(b, loc, broadcast(b, loc, first, shapeOf(value)), value, other);
 }
 

@@ -21,23 +21,24 @@ mlir::Value behindReshapes(mlir::Value v);
 mlir::Value broadcast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                       llvm::ArrayRef<int64_t> shape);
 mlir::Value cast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Type element);
-mlir::Value sum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, llvm::ArrayRef<int64_t> axes);
+mlir::Value sum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                llvm::ArrayRef<int64_t> axes);
 /// The sum of `g` over all positions that a broadcast from `shape` repeated: its transpose.
 mlir::Value sumTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value g,
                   llvm::ArrayRef<int64_t> shape);
 /// All leading dimensions as one: `[..., K]` to `[T, K]`.
 mlir::Value flattenRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 
-/// An entry in front of another that loops run as `walk` says, with arguments of these types, still
+/// An entry in front of another that loops run as `scan` says, with arguments of these types, still
 /// without operations; named `stem` and a number.
-EntryOp loopBody(EntryOp before, llvm::StringRef stem, mlir::Location loc, WalkAttr walk,
+EntryOp loopBody(EntryOp before, llvm::StringRef stem, mlir::Location loc, ScanAttr scan,
                  llvm::ArrayRef<mlir::RankedTensorType> types);
 /// Gives the body of a loop its results: first those that are joined, then those carried on.
 void endLoopBody(EntryOp body, mlir::ValueRange results);
 
 /// `value` on the first rank along an axis of the mesh, `other` on the rest.
-mlir::Value onFirstRank(mlir::OpBuilder &b, mlir::Location loc, mlir::StringAttr over, int64_t ranks,
-                        mlir::Value value, mlir::Value other);
+mlir::Value onFirstRank(mlir::OpBuilder &b, mlir::Location loc, mlir::StringAttr over,
+                        int64_t ranks, mlir::Value value, mlir::Value other);
 
 /// The value of a `hydra.constant`, also behind broadcasts and reshapes; nullopt for others.
 std::optional<double> constantValue(mlir::Value v);

@@ -419,7 +419,7 @@ RowValue gatherChecked(RowEmitter &e, unsigned operand, RowValue id, int64_t row
   const double none = isa<FloatType>(element)
                           ? std::numeric_limits<double>::quiet_NaN()
                           : -std::ldexp(1.0, int(element.getIntOrFloatBitWidth()) - 1);
-  return e.select(e.compare(RowPredicate::Eq, id, within), row, e.constant(none, element));
+  return e.select(e.compare(Predicate::eq, id, within), row, e.constant(none, element));
 }
 
 void EmbeddingOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> outer,

@@ -123,8 +123,8 @@ LogicalResult DefOp::verify() {
     return failure();
   StringSet<> names;
   for (auto [name, kind] : llvm::zip(getParamNames().getAsValueRange<StringAttr>(),
-                                     getParamKinds().getAsValueRange<StringAttr>())) {
-    if (kind == "choice")
+                                     getParamKinds().getAsRange<SymbolKindAttr>())) {
+    if (kind.getValue() == SymbolKind::choice)
       return emitOpError() << "has the choice '" << name
                            << "' for a parameter; expected dims, reals and flags";
     if (!names.insert(name).second)

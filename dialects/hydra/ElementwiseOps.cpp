@@ -5,8 +5,6 @@
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowMath.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 #include <cmath>
 
 using namespace mlir;
@@ -228,34 +226,35 @@ ELEMENTWISE_OP(CastOp)
 
 LogicalResult CompareOp::inferTypes(TypeInference &infer, Adaptor op,
                                     SmallVectorImpl<Type> &types) {
-  if (!llvm::is_contained({"eq", "ne", "lt", "le", "gt", "ge"}, op.getIs()))
+  if (!symbolizePredicate(op.getIs()))
     return infer.fail("unknown predicate '" + op.getIs() + "'; expected eq, ne, lt, le, gt or ge");
   types.push_back(infer.tensor(infer.shape(op.getA()), IntegerType::get(infer.context, 1)));
   return infer.wantSameType(op.getA(), "first operand", op.getB(), "second operand");
 }
 
 LogicalResult CompareOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
-  StringRef is = getIs();
-  return map2(in, out, [&](double a, double b) {
-    return is == "eq"   ? a == b
-           : is == "ne" ? a != b
-           : is == "lt" ? a < b
-           : is == "le" ? a <= b
-           : is == "gt" ? a > b
-                        : a >= b;
+  return map2(in, out, [is = getPredicate()](double a, double b) {
+    switch (is) {
+    case Predicate::eq:
+      return a == b;
+    case Predicate::ne:
+      return a != b;
+    case Predicate::lt:
+      return a < b;
+    case Predicate::le:
+      return a <= b;
+    case Predicate::gt:
+      return a > b;
+    case Predicate::ge:
+      return a >= b;
+    }
+    llvm_unreachable("all predicates are above");
   });
 }
 
 void CompareOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
                          MutableArrayRef<RowValue> out) {
-  auto predicate = llvm::StringSwitch<RowPredicate>(getIs())
-                       .Case("eq", RowPredicate::Eq)
-                       .Case("ne", RowPredicate::Ne)
-                       .Case("lt", RowPredicate::Lt)
-                       .Case("le", RowPredicate::Le)
-                       .Case("gt", RowPredicate::Gt)
-                       .Default(RowPredicate::Ge);
-  out[0] = e.compare(predicate, in[0], in[1]);
+  out[0] = e.compare(getPredicate(), in[0], in[1]);
 }
 
 LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
@@ -384,18 +383,18 @@ void DivOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 }
 
 /// The operand that a comparison picks gets the gradient.
-static void pickedVjp(OpBuilder &b, Location loc, StringRef predicate, Value x, Value y, Value g,
+static void pickedVjp(OpBuilder &b, Location loc, Predicate predicate, Value x, Value y, Value g,
                       MutableArrayRef<Value> grads) {
   Value zero = build::constant(b, loc, g.getType(), 0.0);
-  Value first = CompareOp::create(b, loc, x, y, b.getStringAttr(predicate));
+  Value first = CompareOp::create(b, loc, x, y, predicate);
   grads[0] = SelectOp::create(b, loc, first, g, zero);
   grads[1] = SelectOp::create(b, loc, first, zero, g);
 }
 void MaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  pickedVjp(b, getLoc(), "ge", getA(), getB(), g[0], grads);
+  pickedVjp(b, getLoc(), Predicate::ge, getA(), getB(), g[0], grads);
 }
 void MinOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  pickedVjp(b, getLoc(), "le", getA(), getB(), g[0], grads);
+  pickedVjp(b, getLoc(), Predicate::le, getA(), getB(), g[0], grads);
 }
 void SelectOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value zero = build::constant(b, getLoc(), getType(), 0.0);

@@ -91,6 +91,13 @@ def CompareOp : Hydra_ElementwiseOp<"compare"> {
   let description = [{ `%c = hydra.compare %a, %b is = "lt"`; predicates `eq ne lt le gt ge`. }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, StrAttr:$is);
   let results = (outs Hydra_Value:$y);
+  let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::hydra::Predicate":$is), [{
+    build($_builder, $_state, a, b, $_builder.getStringAttr(stringifyPredicate(is)));
+  }]>];
+  let extraClassDeclaration = inferDeclaration # [{
+    /// What `is` names; once types are inferred, which refuses other names.
+    ::hydra::Predicate getPredicate() { return *symbolizePredicate(getIs()); }
+  }];
 }
 
 def SelectOp : Hydra_ElementwiseOp<"select", [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {

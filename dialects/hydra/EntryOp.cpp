@@ -87,11 +87,11 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
   }
-  if (succeeded(parser.parseOptionalKeyword("walk"))) {
-    WalkAttr walk;
-    if (parser.parseCustomAttributeWithFallback(walk))
+  if (succeeded(parser.parseOptionalKeyword("scan"))) {
+    ScanAttr scan;
+    if (parser.parseCustomAttributeWithFallback(scan))
       return failure();
-    state.addAttribute("walk", walk);
+    state.addAttribute("scan", scan);
   }
   if (succeeded(parser.parseOptionalKeyword("rows"))) {
     RowsAttr rows;
@@ -148,9 +148,9 @@ void EntryOp::print(OpAsmPrinter &p) {
     llvm::interleaveComma(*getIds(), p);
     p << ')';
   }
-  if (getWalk()) {
-    p << " walk ";
-    p.printStrippedAttrOrType(*getWalk());
+  if (getScan()) {
+    p << " scan ";
+    p.printStrippedAttrOrType(*getScan());
   }
   if (getRows()) {
     p << " rows ";
@@ -160,32 +160,32 @@ void EntryOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// Whether the body of a loop has the arguments and results that its `walk` says.
+/// Whether the body of a loop has the arguments and results that its `scan` says.
 static LogicalResult verifyWalk(EntryOp entry) {
-  WalkAttr walk = *entry.getWalk();
-  const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+  ScanAttr scan = *entry.getScan();
+  const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
   ReturnOp end = entry.getReturn();
   auto unbound = [](Value v) { return isUnbound(v.getType()); };
   if (llvm::any_of(entry.getBody().getArguments(), unbound) ||
       llvm::any_of(end.getValues(), unbound))
     return entry.emitOpError("is the body of a loop, but not bound");
   constexpr int64_t kMostIterations = int64_t{1} << 30;
-  if (walk.getCount() < 1 || walk.getCount() > kMostIterations || walk.getCarried() < 0)
-    return entry.emitOpError() << "iterates " << walk.getCount() << " times and carries "
-                               << walk.getCarried() << " values";
-  if (over + walk.getCarried() > entry.getBody().getNumArguments() ||
-      stacked + walk.getCarried() != end.getOutputs().size() || !end.getUpdated().empty())
+  if (scan.getCount() < 1 || scan.getCount() > kMostIterations || scan.getCarried() < 0)
+    return entry.emitOpError() << "iterates " << scan.getCount() << " times and carries "
+                               << scan.getCarried() << " values";
+  if (over + scan.getCarried() > entry.getBody().getNumArguments() ||
+      stacked + scan.getCarried() != end.getOutputs().size() || !end.getUpdated().empty())
     return entry.emitOpError() << "has " << entry.getBody().getNumArguments() << " arguments and "
                                << end.getOutputs().size() << " results; expected at least "
-                               << over + walk.getCarried() << ", and "
-                               << stacked + walk.getCarried();
+                               << over + scan.getCarried() << ", and "
+                               << stacked + scan.getCarried();
   auto hasAxis = [](Value v, int64_t axis) {
     return axis >= 0 && axis < static_cast<int64_t>(build::shapeOf(v).size());
   };
-  for (auto [argument, axis] : llvm::zip(entry.getBody().getArguments(), walk.getOver()))
+  for (auto [argument, axis] : llvm::zip(entry.getBody().getArguments(), scan.getOver()))
     if (!hasAxis(argument, axis))
       return entry.emitOpError() << "loops over axis " << axis << " of " << argument.getType();
-  for (auto [value, axis] : llvm::zip(end.getOutputs(), walk.getStacked()))
+  for (auto [value, axis] : llvm::zip(end.getOutputs(), scan.getStacked()))
     if (!hasAxis(value, axis))
       return entry.emitOpError() << "joins axis " << axis << " of " << value.getType();
   for (auto [argument, value] : llvm::zip(entry.getBody().getArguments().drop_front(over),
@@ -206,7 +206,7 @@ static LogicalResult verifyRows(EntryOp entry) {
                     dim < static_cast<int64_t>(build::shapeOf(value).size());
            });
   };
-  if (entry.getWalk())
+  if (entry.getScan())
     return entry.emitOpError("is the body of a loop, which has no batch of its own");
   if (rows.getRanks() < 1 || !areDimensions(rows.getArguments(), entry.getBody().getArguments()) ||
       (!rows.getResults().empty() &&
@@ -248,7 +248,7 @@ LogicalResult EntryOp::verify() {
         return emitOpError() << "argument '" << name << "' has the default "
                              << numberText(realValue(value)) << ", which is no number of "
                              << element;
-      if (!cast<ArrayAttr>(shape).empty() || getWalk())
+      if (!cast<ArrayAttr>(shape).empty() || getScan())
         return emitOpError() << "argument '" << name << "' has a default, but is not one number";
     }
     if (isUnbound(argument.getType())) {
@@ -271,7 +271,7 @@ LogicalResult EntryOp::verify() {
                          << "', which its stage says; expected eval, generate or decode";
   if (getRows() && failed(verifyRows(*this)))
     return failure();
-  return getWalk() ? verifyWalk(*this) : success();
+  return getScan() ? verifyWalk(*this) : success();
 }
 
 void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
@@ -376,16 +376,16 @@ static RankedTensorType repeated(RankedTensorType type, int64_t axis, int64_t co
 
 RankedTensorType EntryOp::wholeType(BlockArgument argument) {
   RankedTensorType type = build::typeOf(argument);
-  if (!getWalk() || argument.getArgNumber() >= getWalk()->getOver().size())
+  if (!getScan() || argument.getArgNumber() >= getScan()->getOver().size())
     return type;
-  return repeated(type, getWalk()->getOver()[argument.getArgNumber()], getWalk()->getCount());
+  return repeated(type, getScan()->getOver()[argument.getArgNumber()], getScan()->getCount());
 }
 
 RankedTensorType EntryOp::wholeResultType(unsigned result) {
   RankedTensorType type = build::typeOf(getReturn().getOutputs()[result]);
-  if (!getWalk() || result >= getWalk()->getStacked().size())
+  if (!getScan() || result >= getScan()->getStacked().size())
     return type;
-  return repeated(type, getWalk()->getStacked()[result], getWalk()->getCount());
+  return repeated(type, getScan()->getStacked()[result], getScan()->getCount());
 }
 
 RankedTensorType EntryOp::batchType(unsigned argument) {

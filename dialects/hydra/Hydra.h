@@ -29,7 +29,7 @@ bool isUnbound(mlir::Type type);
 
 /// Says what a value for a symbol of that kind (`dim`, `real`, `flag`, `choice`) should be; empty
 /// when it is.
-std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
+std::string checkSymbolValue(mlir::Attribute value, SymbolKind kind, mlir::ArrayAttr options);
 
 /// The values of `shuffle(…)` for a tensor of so many elements, in the order of the formula.
 /// Reports one that is no finite number.

@@ -91,8 +91,8 @@ def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {
-  let mnemonic = "walk";
+def Hydra_ScanAttr : AttrDef<Hydra_Dialect, "Scan"> {
+  let mnemonic = "scan";
   let summary = "how a loop iterates: what its body takes in every iteration, and what becomes of its results";
   let description = [{
     The body runs `count` times, from the first chunk to the last or, with `reverse`, from the last to

@@ -1,5 +1,5 @@
 // The words of reports and of the cost model, and the roles of programs and variables, of which runtime/plan/plan.fbs has the
-// same lists. The settings of presets.
+// same lists. The kinds of symbols, the predicates of comparisons, the settings of presets.
 #ifndef HYDRA_ENUMS_TD
 #define HYDRA_ENUMS_TD
 
@@ -85,6 +85,17 @@ def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
 /// What a preset can say of training: each is the default of the flag of hydrac that is called so, with `-` for `_`.
 def Hydra_PresetSetting : Hydra_Enum<"PresetSetting", "setting of a preset",
     ["batch", "seq", "accum", "clip", "lr", "min_lr", "schedule", "warmup", "stable", "schedule_steps"]>;
+
+/// What a symbol of a model stands for.
+def Hydra_SymbolKind : I32EnumAttr<"SymbolKind", "kind of a symbol", [
+    I32EnumAttrCase<"dim", 0>, I32EnumAttrCase<"real", 1>, I32EnumAttrCase<"flag", 2>,
+    I32EnumAttrCase<"choice", 3>]> {
+  let cppNamespace = "::hydra";
+}
+def Hydra_SymbolKinds : TypedArrayAttrBase<Hydra_SymbolKind, "kinds of symbols">;
+
+/// What `hydra.compare` asks of its operands.
+def Hydra_Predicate : Hydra_Enum<"Predicate", "predicate of a comparison", ["eq", "ne", "lt", "le", "gt", "ge"]>;
 
 /// How the learning rate goes, as flags and presets have it.
 def Hydra_RateSchedule : Hydra_Enum<"RateSchedule", "schedule of the learning rate",

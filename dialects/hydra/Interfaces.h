@@ -12,8 +12,6 @@
 #include <optional>
 #include <vector>
 
-#include "dialects/hydra/HydraEnums.h.inc"
-
 namespace hydra {
 
 /// The product of sizes or counts; at most the largest number.

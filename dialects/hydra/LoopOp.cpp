@@ -51,7 +51,7 @@ static int64_t sumOver(LoopOp loop, int64_t (CostOpInterface::*of)()) {
   for (Operation &op : loop.getEntry().getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(op))
       sum += (cost.*of)();
-  return productOf({sum, loop.getWalk().getCount()});
+  return productOf({sum, loop.getScan().getCount()});
 }
 
 int64_t LoopOp::flops() { return sumOver(*this, &CostOpInterface::flops); }

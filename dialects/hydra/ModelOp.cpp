@@ -66,13 +66,14 @@ static SmallVector<Operation *> meanings(ModelOp model, UseOp use, SymbolTableCo
 /// The values of presets must fit the symbols.
 static LogicalResult verifyPresets(ModelOp model) {
   struct Symbol {
-    StringRef kind;
+    SymbolKind kind;
     ArrayAttr options;
   };
   llvm::StringMap<Symbol> symbols;
   for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
     for (auto [name, kind, options] : llvm::zip(op.getNames(), op.getKinds(), op.getOptions()))
-      symbols[cast<StringAttr>(name)] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
+      symbols[cast<StringAttr>(name)] = {cast<SymbolKindAttr>(kind).getValue(),
+                                         cast<ArrayAttr>(options)};
   StringSet<> presets;
   for (PresetOp preset : model.getBody().getOps<PresetOp>()) {
     if (!presets.insert(preset.getPreset()).second)
@@ -202,7 +203,7 @@ LogicalResult ModelOp::verifyRegions() {
   bool hasEntries = !body.getOps<EntryOp>().empty();
   for (Operation &op : body) {
     if (auto declaration = dyn_cast<SymbolsOp>(op)) {
-      for (auto [name, kind] : llvm::zip(declaration.getNames(), declaration.getKinds()))
+      for (Attribute name : declaration.getNames())
         if (failed(symbols.declare(cast<StringAttr>(name), declaration, "symbol")))
           return failure();
     } else if (auto derive = dyn_cast<DeriveOp>(op)) {
@@ -220,7 +221,13 @@ LogicalResult ModelOp::verifyRegions() {
     if (auto use = dyn_cast<UseOp>(op)) {
       SmallVector<Operation *> variables = meanings(*this, use, tables);
       if (variables.empty()) {
-        use.emitOpError() << "parameter or state @" << use.getVariable() << " is not declared";
+        auto stack = llvm::find_if(getBody().getOps<StackOp>(), [&](StackOp stack) {
+          return tables.lookupSymbolIn(stack, use.getVariableAttr().getAttr());
+        });
+        InFlightDiagnostic error = use.emitOpError();
+        error << "parameter or state @" << use.getVariable() << " is not declared";
+        if (stack != getBody().getOps<StackOp>().end())
+          error << " here; a hydra.for over @" << (*stack).getSymName() << " has it";
         return WalkResult::interrupt();
       }
       usedVariables.insert(variables.begin(), variables.end());

@@ -41,10 +41,10 @@ def SymbolsOp : Hydra_Op<"symbols", [HasParent<"ModelOp">]> {
     hydra.symbols dims(D, F, C = 4) reals(eps = 1.0e-5) flags(tied = false)
                   choices(mor = dynamic of (fixed, dynamic, static))
     ```
-    `kinds[i]` is `dim`, `real`, `flag` or `choice`; `defaults[i]` is a unit attribute where a
+    `defaults[i]` is a unit attribute where a
     preset or `--set` must give the value; `options[i]` lists what a choice can be.
   }];
-  let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$kinds, ArrayAttr:$defaults,
+  let arguments = (ins StrArrayAttr:$names, Hydra_SymbolKinds:$kinds, ArrayAttr:$defaults,
                        ArrayAttr:$options);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -187,7 +187,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
     `rows`, where the model has a mesh, says which dimensions are those of the batch.
 
-    An entry with `walk` is no program but the body of `hydra.loop`s: all that a pass does to the
+    An entry with `scan` is no program but the body of `hydra.loop`s: all that a pass does to the
     operations of a program it does to them as well, once for all loops that share the body.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
@@ -195,7 +195,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
                        OptionalAttr<Hydra_ProgramStage>:$stage,
                        OptionalAttr<Hydra_ProgramRole>:$role,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
-                       OptionalAttr<Hydra_WalkAttr>:$walk,
+                       OptionalAttr<Hydra_ScanAttr>:$scan,
                        OptionalAttr<Hydra_RowsAttr>:$rows);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -203,7 +203,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   let extraClassDeclaration = [{
     ReturnOp getReturn();
     /// Whether it can be run by itself: all but bodies of loops.
-    bool isProgram() { return !getWalk(); }
+    bool isProgram() { return !getScan(); }
     /// What a run uses it for: said by its stage, or else by its role.
     ProgramRole programRole();
     /// Adds an argument with a bound type, and the default that a number has; returns its value.
@@ -370,7 +370,7 @@ def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
     %z, %end = hydra.loop @scan_0(%keys, %values, %start, %g)
         : (tensor<4x64x8xf32>, …) -> (tensor<4x64x8xf32>, tensor<4x8x8xf32>)
     ```
-    The entry @scan_0 and its `walk` (see `hydra.entry`) say which operands are cut into chunks, which are
+    The entry @scan_0 and its `scan` (see `hydra.entry`) say which operands are cut into chunks, which are
     carried from one iteration to the next, and which stay. Results are whole tensors of joined
     chunks, then what was carried in the end. `hydra-to-plan` makes a loop of it.
   }];
@@ -383,14 +383,14 @@ def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
   ];
   let extraClassDeclaration = [{
     ::hydra::EntryOp getEntry();
-    ::hydra::WalkAttr getWalk() { return *getEntry().getWalk(); }
-    ::mlir::OperandRange getSequences() { return getInputs().take_front(getWalk().getOver().size()); }
+    ::hydra::ScanAttr getScan() { return *getEntry().getScan(); }
+    ::mlir::OperandRange getSequences() { return getInputs().take_front(getScan().getOver().size()); }
     ::mlir::OperandRange getInits() {
-      return getInputs().slice(getWalk().getOver().size(), getWalk().getCarried());
+      return getInputs().slice(getScan().getOver().size(), getScan().getCarried());
     }
     /// What every iteration reads.
     ::mlir::OperandRange getKept() {
-      return getInputs().drop_front(getWalk().getOver().size() + getWalk().getCarried());
+      return getInputs().drop_front(getScan().getOver().size() + getScan().getCarried());
     }
   }];
 }
@@ -477,7 +477,7 @@ def DefOp : Hydra_Op<"def", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_names,
-                       DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_kinds,
+                       DefaultValuedOptionalAttr<Hydra_SymbolKinds, "{}">:$param_kinds,
                        DefaultValuedOptionalAttr<ArrayAttr, "{}">:$param_defaults);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -411,9 +411,10 @@ void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> o
     return;
   }
   rotation.period = period;
-  const RowTerm position{&e, in[1]}, first = position.constant(0), last = position.constant(kMostPositions - 1);
-  const RowValue from = e.select(e.compare(RowPredicate::Gt, position, first), position, first);
-  out[0] = e.rotate(outer[0], rotation, e.select(e.compare(RowPredicate::Lt, from, last), from, last));
+  const RowTerm position{&e, in[1]}, first = position.constant(0),
+                                     last = position.constant(kMostPositions - 1);
+  const RowValue from = e.select(e.compare(Predicate::gt, position, first), position, first);
+  out[0] = e.rotate(outer[0], rotation, e.select(e.compare(Predicate::lt, from, last), from, last));
 }
 
 /// Its operand stays in memory beside the values of the same fused projection.

@@ -250,8 +250,8 @@ void MeanOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 
 void ReduceMaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
-  Value isMax = CompareOp::create(b, loc, getX(), spread(b, loc, getY(), getX(), getAxes()),
-                                  b.getStringAttr("eq"));
+  Value isMax =
+      CompareOp::create(b, loc, getX(), spread(b, loc, getY(), getX(), getAxes()), Predicate::eq);
   Value ones = SelectOp::create(b, loc, isMax, build::constant(b, loc, getX().getType(), 1.0),
                                 build::constant(b, loc, getX().getType(), 0.0));
   Value count = SumOp::create(b, loc, ones, getAxesAttr(), getKeepAttr());

@@ -112,8 +112,14 @@ LogicalResult ReturnOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [symbol, value] :
        llvm::zip(getUpdated().getAsRange<FlatSymbolRefAttr>(), getUpdates())) {
     Operation *variable = find(symbol);
-    if (!isa_and_nonnull<ParamOp, StateOp>(variable))
-      return emitOpError() << "updates " << symbol << ", which is neither parameter nor state";
+    if (!isa_and_nonnull<ParamOp, StateOp>(variable)) {
+      const bool isOfStack =
+          model && llvm::any_of(model.getBody().getOps<StackOp>(), [&](StackOp stack) {
+            return symbols.lookupSymbolIn(stack, symbol.getAttr());
+          });
+      return emitOpError() << "updates " << symbol << ", which is neither parameter nor state"
+                           << (isOfStack ? " of the model; those of stacks keep their values" : "");
+    }
     if (!targets.insert(symbol).second)
       return emitOpError() << "updates " << symbol << " twice";
     RankedTensorType type = isa<ParamOp>(variable) ? cast<ParamOp>(variable).getBoundType()

@@ -73,15 +73,16 @@ SmallVector<Value> TopKOp::buildRowWiseForm(OpBuilder &b) {
     return IotaOp::create(b, loc, RankedTensorType::get(pairs, b.getI32Type()),
                           b.getI64ArrayAttr(pairs), b.getI64IntegerAttr(axis), TypeAttr());
   };
-  auto holds = [&](Value x, Value y, StringRef is) {
-    Value truth = CompareOp::create(b, loc, x, y, b.getStringAttr(is));
+  auto holds = [&](Value x, Value y, Predicate is) {
+    Value truth = CompareOp::create(b, loc, x, y, is);
     return build::cast(b, loc, truth, b.getF32Type());
   };
-  Value tie = MulOp::create(b, loc, holds(other, own, "eq"), holds(number(2), number(1), "lt"));
-  Value before = AddOp::create(b, loc, holds(other, own, "gt"), tie);
+  Value tie = MulOp::create(b, loc, holds(other, own, Predicate::eq),
+                            holds(number(2), number(1), Predicate::lt));
+  Value before = AddOp::create(b, loc, holds(other, own, Predicate::gt), tie);
   Value rank = build::sum(b, loc, before, {2});
   Value k = build::constant(b, loc, rank.getType(), getK());
-  Value chosen = CompareOp::create(b, loc, rank, k, b.getStringAttr("lt"));
+  Value chosen = CompareOp::create(b, loc, rank, k, Predicate::lt);
   return {build::reshape(b, loc, chosen, build::shapeOf(getU()))};
 }
 
@@ -221,7 +222,7 @@ void TakeRowsOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigne
   RowValue row =
       gatherChecked(e, outer[0], e.binary(RowBinary::Max, in[1], none), build::shapeOf(getX())[0]);
   RowValue zero = e.constant(0.0, e.elementType(row));
-  out[0] = e.select(e.compare(RowPredicate::Ge, in[1], none), row, zero);
+  out[0] = e.select(e.compare(Predicate::ge, in[1], none), row, zero);
 }
 
 /// Lookups in x as a table, one for each column of numbers, which are added.
@@ -240,7 +241,7 @@ SmallVector<Value> TakeRowsOp::buildRowWiseForm(OpBuilder &b) {
     Value row = EmbeddingOp::create(b, loc, MaxOp::create(b, loc, column, none), getX());
     if (each > 1)
       row = build::cast(b, loc, row, b.getF32Type());
-    Value is = CompareOp::create(b, loc, column, none, b.getStringAttr("ge"));
+    Value is = CompareOp::create(b, loc, column, none, Predicate::ge);
     is = build::broadcast(b, loc, build::reshape(b, loc, is, {rows, 1}), type.getShape());
     row = SelectOp::create(b, loc, is, row, build::constant(b, loc, row.getType(), 0.0));
     sum = sum ? AddOp::create(b, loc, sum, row).getResult() : row;

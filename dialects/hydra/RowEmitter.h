@@ -9,6 +9,8 @@
 // behind the operation's back.
 #pragma once
 
+#include "dialects/hydra/Enums.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -48,7 +50,6 @@ enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos, 
 /// Add, Sub and Mul of i32 keep the low 32 bits. Of i32 alone, as words without sign: MulHigh, the
 /// upper 32 bits of the product, and Xor.
 enum class RowBinary { Add, Sub, Mul, Div, Max, Min, MulHigh, Xor };
-enum class RowPredicate { Eq, Ne, Lt, Le, Gt, Ge };
 enum class RowReduction { Sum, Max };
 
 /// The rotation of `hydra.rope` over an inner tile [heads, width] of a tensor [B, S | H, hd].
@@ -75,7 +76,7 @@ public:
 
   virtual RowValue unary(RowUnary f, RowValue x) = 0;
   virtual RowValue binary(RowBinary f, RowValue a, RowValue b) = 0;
-  virtual RowValue compare(RowPredicate p, RowValue a, RowValue b) = 0;
+  virtual RowValue compare(Predicate p, RowValue a, RowValue b) = 0;
   virtual RowValue select(RowValue condition, RowValue a, RowValue b) = 0;
   /// To f32, to a narrower float (rounded to nearest even; of 8 bits: what is beyond the largest
   /// number becomes that) or to i32 (towards zero).

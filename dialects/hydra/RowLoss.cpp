@@ -17,7 +17,7 @@ Value RowLoss::hits() const {
   auto type = RankedTensorType::get(shape, b.getI32Type());
   Value column =
       IotaOp::create(b, loc, type, b.getI64ArrayAttr(shape), b.getI64IntegerAttr(1), TypeAttr());
-  return CompareOp::create(b, loc, column, spread(labels), b.getStringAttr("eq"));
+  return CompareOp::create(b, loc, column, spread(labels), Predicate::eq);
 }
 
 Value RowLoss::whereNamed(Value v) const {
@@ -27,13 +27,13 @@ Value RowLoss::whereNamed(Value v) const {
   Value first = build::constant(b, loc, labels.getType(), 0.0),
         last = build::constant(b, loc, labels.getType(), static_cast<double>(count - 1));
   Value nearest = MinOp::create(b, loc, MaxOp::create(b, loc, labels, first), last);
-  Value named = CompareOp::create(b, loc, labels, nearest, b.getStringAttr("eq"));
+  Value named = CompareOp::create(b, loc, labels, nearest, Predicate::eq);
   return SelectOp::create(b, loc, named, v, none);
 }
 
 Value RowLoss::validRows(OpBuilder &b, Location loc, Value labels) {
   Value ignored = build::constant(b, loc, labels.getType(), -100.0);
-  return CompareOp::create(b, loc, labels, ignored, b.getStringAttr("ne"));
+  return CompareOp::create(b, loc, labels, ignored, Predicate::ne);
 }
 
 Value RowLoss::countOf(OpBuilder &b, Location loc, Value labels) {

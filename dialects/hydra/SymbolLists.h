@@ -5,8 +5,8 @@
 
 namespace hydra {
 
-/// Of every symbol its name, its kind (`dim`, `real`, `flag` or `choice`), its default or a unit
-/// attribute, and what a choice can be.
+/// Of every symbol its name, its `SymbolKind`, its default or a unit attribute, and what a choice
+/// can be.
 struct SymbolLists {
   llvm::SmallVector<mlir::Attribute> names, kinds, defaults, options;
 

@@ -2,7 +2,6 @@
 #include "dialects/hydra/SymbolLists.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -12,15 +11,19 @@ namespace hydra {
 //===-- Names and values --------------------------------------------------------------------===//
 
 /// Says what is wrong with `value` for a symbol of that kind; empty when nothing is.
-std::string checkSymbolValue(Attribute value, StringRef kind, ArrayAttr options) {
+std::string checkSymbolValue(Attribute value, SymbolKind kind, ArrayAttr options) {
   auto integer = dyn_cast<IntegerAttr>(value);
   bool isFlag = isa<BoolAttr>(value);
-  if (kind == "dim")
+  switch (kind) {
+  case SymbolKind::dim:
     return integer && !isFlag && integer.getInt() >= 0 ? "" : "a non-negative integer";
-  if (kind == "real")
+  case SymbolKind::real:
     return isa<FloatAttr>(value) || (integer && !isFlag) ? "" : "a number";
-  if (kind == "flag")
+  case SymbolKind::flag:
     return isFlag ? "" : "true or false";
+  case SymbolKind::choice:
+    break;
+  }
   if (llvm::is_contained(options, value))
     return "";
   return "one of " + llvm::join(llvm::map_range(options.getAsValueRange<StringAttr>(),
@@ -81,13 +84,10 @@ ParseResult SymbolLists::parse(OpAsmParser &parser) {
   Builder &b = parser.getBuilder();
   StringRef list;
   while (!atOperation(parser) && succeeded(parser.parseOptionalKeyword(&list))) {
-    StringRef kind = llvm::StringSwitch<StringRef>(list)
-                         .Case("dims", "dim")
-                         .Case("reals", "real")
-                         .Case("flags", "flag")
-                         .Case("choices", "choice")
-                         .Default("");
-    if (kind.empty())
+    std::optional<SymbolKind> kind;
+    if (list.ends_with("s")) // the list of a kind is called by its plural
+      kind = symbolizeSymbolKind(list.drop_back());
+    if (!kind)
       return parser.emitError(parser.getNameLoc())
              << "unknown kind of symbols '" << list << "'; expected dims, reals, flags or choices";
     auto one = [&]() -> ParseResult {
@@ -107,11 +107,12 @@ ParseResult SymbolLists::parse(OpAsmParser &parser) {
         choices.push_back(b.getStringAttr(word));
         return success();
       };
-      if (kind == "choice" && (parser.parseKeyword("of") ||
-                               parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, option)))
+      if (kind == SymbolKind::choice &&
+          (parser.parseKeyword("of") ||
+           parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, option)))
         return failure();
       names.push_back(b.getStringAttr(name));
-      kinds.push_back(b.getStringAttr(kind));
+      kinds.push_back(SymbolKindAttr::get(b.getContext(), *kind));
       defaults.push_back(value);
       options.push_back(b.getArrayAttr(choices));
       return success();
@@ -124,16 +125,16 @@ ParseResult SymbolLists::parse(OpAsmParser &parser) {
 
 void SymbolLists::print(OpAsmPrinter &p) const {
   for (size_t i = 0; i < names.size();) {
-    StringRef kind = cast<StringAttr>(kinds[i]);
-    p << ' ' << kind << "s(";
-    for (bool first = true; i < names.size() && cast<StringAttr>(kinds[i]).getValue() == kind;
+    const SymbolKind kind = cast<SymbolKindAttr>(kinds[i]).getValue();
+    p << ' ' << stringifySymbolKind(kind) << "s(";
+    for (bool first = true; i < names.size() && cast<SymbolKindAttr>(kinds[i]).getValue() == kind;
          ++i, first = false) {
       p << (first ? "" : ", ") << cast<StringAttr>(names[i]).getValue();
       if (!isa<UnitAttr>(defaults[i])) {
         p << " = ";
         printLiteral(p, defaults[i]);
       }
-      if (kind == "choice") {
+      if (kind == SymbolKind::choice) {
         p << " of (";
         llvm::interleaveComma(cast<ArrayAttr>(options[i]), p,
                               [&](Attribute option) { p << cast<StringAttr>(option).getValue(); });
@@ -150,9 +151,7 @@ LogicalResult SymbolLists::verify(Operation *op) const {
     return op->emitOpError() << "has " << n
                              << " names but kinds, defaults or options for another number";
   for (auto [nameAttr, kindAttr, value, optionsAttr] : llvm::zip(names, kinds, defaults, options)) {
-    StringRef name = cast<StringAttr>(nameAttr), kind = cast<StringAttr>(kindAttr);
-    if (!llvm::is_contained({"dim", "real", "flag", "choice"}, kind))
-      return op->emitOpError() << "unknown kind of symbol '" << kind << "'";
+    StringRef name = cast<StringAttr>(nameAttr);
     auto list = dyn_cast<ArrayAttr>(optionsAttr);
     if (!list || !llvm::all_of(list, llvm::IsaPred<StringAttr>))
       return op->emitOpError("has options that are not lists of names");
@@ -163,7 +162,7 @@ LogicalResult SymbolLists::verify(Operation *op) const {
       return failure();
     if (isa<UnitAttr>(value))
       continue;
-    std::string want = checkSymbolValue(value, kind, list);
+    std::string want = checkSymbolValue(value, cast<SymbolKindAttr>(kindAttr).getValue(), list);
     if (!want.empty())
       return op->emitOpError() << "the default of '" << name << "' is not " << want;
   }

@@ -78,7 +78,7 @@ static Value scaleSpectrum(OpBuilder &b, Location loc, Value spectrum, Factors f
   };
   auto isAt = [&](Value numbers, int64_t place) {
     Value wanted = build::constant(b, loc, numbers.getType(), static_cast<double>(place));
-    Value truth = CompareOp::create(b, loc, numbers, wanted, b.getStringAttr("eq"));
+    Value truth = CompareOp::create(b, loc, numbers, wanted, Predicate::eq);
     return build::cast(b, loc, truth, b.getF32Type());
   };
   Value places = number(0);
@@ -91,7 +91,7 @@ static Value scaleSpectrum(OpBuilder &b, Location loc, Value spectrum, Factors f
                                 build::constant(b, loc, isEnd.getType(), factors.inside));
   Value everywhere = build::broadcast(b, loc, weights, shape);
   Value zero = build::constant(b, loc, everywhere.getType(), 0.0);
-  Value isNothing = CompareOp::create(b, loc, everywhere, zero, b.getStringAttr("eq"));
+  Value isNothing = CompareOp::create(b, loc, everywhere, zero, Predicate::eq);
   return SelectOp::create(b, loc, isNothing, zero, MulOp::create(b, loc, spectrum, everywhere));
 }
 

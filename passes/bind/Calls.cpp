@@ -59,7 +59,7 @@ static size_t sizeOf(Attribute expr) {
   return size;
 }
 
-FailureOr<Attribute> CallWriter::parameter(CallOp call, StringRef name, StringRef kind,
+FailureOr<Attribute> CallWriter::parameter(CallOp call, StringRef name, SymbolKind kind,
                                            Attribute given) {
   // What is known only further inside stays symbolic: it is as the caller means it there.
   SmallVector<StringRef> later;
@@ -77,12 +77,12 @@ FailureOr<Attribute> CallWriter::parameter(CallOp call, StringRef name, StringRe
     if (sizeOf(*value) > kMostOperators)
       return call.emitOpError() << "gives '" << name << "' an expression of more than "
                                 << kMostOperators << " operators";
-    return kind == "real" ? Attribute(ExprAttr::get(context, "real", *value)) : *value;
+    return kind == SymbolKind::real ? Attribute(ExprAttr::get(context, "real", *value)) : *value;
   }
   std::string want = checkSymbolValue(*value, kind, ArrayAttr::get(context, {}));
   if (!want.empty())
     return call.emitOpError() << "gives '" << name << "' a value that is not " << want;
-  if (kind == "real")
+  if (kind == SymbolKind::real)
     return Attribute(Builder(context).getF64FloatAttr(realValue(*value)));
   return value;
 }
@@ -94,9 +94,10 @@ FailureOr<llvm::StringMap<Attribute>> CallWriter::parameters(CallOp call, DefOp 
     given[name] = value;
   for (auto [name, kind, otherwise] :
        llvm::zip(callee.getParamNames().getAsValueRange<StringAttr>(),
-                 callee.getParamKinds().getAsValueRange<StringAttr>(), callee.getParamDefaults())) {
+                 callee.getParamKinds().getAsRange<SymbolKindAttr>(), callee.getParamDefaults())) {
     Attribute value = given.lookup(name);
-    FailureOr<Attribute> evaluated = parameter(call, name, kind, value ? value : otherwise);
+    FailureOr<Attribute> evaluated =
+        parameter(call, name, kind.getValue(), value ? value : otherwise);
     if (failed(evaluated))
       return failure();
     values[name] = *evaluated;

@@ -26,8 +26,8 @@ public:
 private:
   /// The values that a call gives to parameters, by name.
   llvm::FailureOr<llvm::StringMap<mlir::Attribute>> parameters(CallOp call, DefOp callee);
-  llvm::FailureOr<mlir::Attribute> parameter(CallOp call, llvm::StringRef name,
-                                             llvm::StringRef kind, mlir::Attribute given);
+  llvm::FailureOr<mlir::Attribute> parameter(CallOp call, llvm::StringRef name, SymbolKind kind,
+                                             mlir::Attribute given);
 
   Environment &environment;
 };

@@ -168,7 +168,7 @@ LogicalResult PrefixScanWriter::writeContinued() {
   for (auto [value, alone, seen] : llvm::zip(*both, *own, anyRows)) {
     Value mark = build::broadcast(b, loc, seen, build::shapeOf(value));
     Value zero = build::constant(b, loc, mark.getType(), 0.0);
-    Value any = CompareOp::create(b, loc, mark, zero, b.getStringAttr("gt"));
+    Value any = CompareOp::create(b, loc, mark, zero, Predicate::gt);
     results.push_back(SelectOp::create(b, loc, any, value, alone));
     next.push_back(slice(b, results.back(), axis, length - 1, 1));
   }
@@ -329,7 +329,7 @@ FailureOr<SmallVector<Value>> PrefixScanWriter::combineInChunks(ArrayRef<Value> 
     types.push_back(build::typeOf(value));
   const SmallVector<int64_t> axes(carried, axis + 1);
   EntryOp entry = build::loopBody(scan->getParentOfType<EntryOp>(), "scan", loc,
-                                  WalkAttr::get(b.getContext(), rows - 1, axes, carried, axes,
+                                  ScanAttr::get(b.getContext(), rows - 1, axes, carried, axes,
                                                 /*reverse=*/false),
                                   types);
   Block &block = entry.getBody().front();

@@ -63,7 +63,7 @@ LogicalResult Programs::readSetting(ModelOp model, StringRef program, EntryOp en
                                     StringRef setting) {
   auto [dim, text] = setting.split('=');
   if (const Settings::Symbol *symbol = settings.lookup(dim);
-      symbol && (symbol->kind == "choice" || symbol->kind == "flag")) {
+      symbol && (symbol->kind == SymbolKind::choice || symbol->kind == SymbolKind::flag)) {
     for (DeriveOp derived : model.getBody().getOps<DeriveOp>()) {
       bool reads = false;
       forEachSymbol(derived.getValue(), [&](StringRef name) { reads |= name == dim; });

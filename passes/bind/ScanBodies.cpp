@@ -41,10 +41,17 @@ FailureOr<SetVector<Value>> ScanBodies::open(Operation *scan) {
   return outside;
 }
 
+/// Returns what they were. The body of a prefix scan is given any number of pairs at a time, on
+/// which nothing may depend.
+Attribute ScanBodies::setRows(Operation *scan, int64_t rows) {
+  const Attribute outer = environment.values.lookup(kRowsSymbol);
+  restoreRows(isa<PrefixScanOp>(scan) ? Attribute() : Builder(scan).getI64IntegerAttr(rows));
+  return outer;
+}
+
 FailureOr<SmallVector<Value>> ScanBodies::write(Operation *scan, IRMapping &mapping, int64_t rows) {
   OpBuilder b(scan);
-  const Attribute outerRows = environment.values.lookup(kRowsSymbol);
-  environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
+  const Attribute outerRows = setRows(scan, rows);
   Operation *before = scan->getPrevNode();
   Operation *yield = nullptr; // a copy too: binding may replace what it yields
   for (Operation &op : scan->getRegion(0).front()) {
@@ -65,8 +72,7 @@ FailureOr<SmallVector<Value>> ScanBodies::writeInto(Block &block, Operation *sca
                                                     IRMapping &mapping, int64_t rows) {
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
   Block &body = scan->getRegion(0).front();
-  const Attribute outerRows = environment.values.lookup(kRowsSymbol);
-  environment.values[kRowsSymbol] = inner.getI64IntegerAttr(rows);
+  const Attribute outerRows = setRows(scan, rows);
   for (Operation &op : body.without_terminator()) {
     if (++scanned > kMostScanned)
       return tooMany(scan);

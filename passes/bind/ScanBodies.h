@@ -38,6 +38,7 @@ public:
 private:
   /// Gives `rows` the meaning that it has around a scan; null: none.
   void restoreRows(mlir::Attribute rows);
+  mlir::Attribute setRows(mlir::Operation *scan, int64_t rows);
 
   Environment &environment;
   int64_t scanned = 0; ///< operations written so far

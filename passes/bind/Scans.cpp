@@ -143,11 +143,11 @@ LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, J
     types.push_back(build::typeOf(value));
   }
   auto outer = scan->getParentOfType<EntryOp>();
-  auto walk = [&](size_t stacked) {
-    return WalkAttr::get(b.getContext(), chunks, SmallVector<int64_t>(sequences.size(), axis),
+  auto chunked = [&](size_t stacked) {
+    return ScanAttr::get(b.getContext(), chunks, SmallVector<int64_t>(sequences.size(), axis),
                          inits.size(), SmallVector<int64_t>(stacked, axis), /*reverse=*/false);
   };
-  EntryOp entry = build::loopBody(outer, "scan", scan.getLoc(), walk(0), types);
+  EntryOp entry = build::loopBody(outer, "scan", scan.getLoc(), chunked(0), types);
   Block &block = entry.getBody().front();
   IRMapping inside; // what loops get, to the arguments of the entry
   SmallVector<Value> arguments(block.getArguments());
@@ -169,7 +169,7 @@ LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, J
   for (Value value : bundles::flat(ValueRange(yielded).take_front(scan.stackedCount())))
     if (axis >= static_cast<int64_t>(build::shapeOf(value).size()))
       return noAxis(scan, value);
-  entry.setWalkAttr(walk(joined.parts.size()));
+  entry.setScanAttr(chunked(joined.parts.size()));
   build::endLoopBody(entry, bundles::flat(yielded));
   SmallVector<Value> results(LoopOp::create(b, scan.getLoc(), entry, inputs).getResults());
   for (auto [list, value] : llvm::zip(joined.parts, results))

@@ -24,8 +24,8 @@ LogicalResult Settings::declareSymbols() {
     for (auto [name, kind, value, options] :
          llvm::zip(op.getNames(), op.getKinds(), op.getDefaults(), op.getOptions())) {
       StringRef n = cast<StringAttr>(name);
-      symbols[n] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
-      if (cast<StringAttr>(kind).getValue() == "choice")
+      symbols[n] = {cast<SymbolKindAttr>(kind).getValue(), cast<ArrayAttr>(options)};
+      if (symbols[n].kind == SymbolKind::choice)
         for (StringRef option : cast<ArrayAttr>(options).getAsValueRange<StringAttr>())
           environment.options[n].push_back(option.str());
       if (!isa<UnitAttr>(value) && failed(give(n, value, op, "default")))
@@ -51,7 +51,7 @@ LogicalResult Settings::give(StringRef name, Attribute value, Operation *where, 
       error << value;
     return error << "; expected " << want;
   }
-  if (it->second.kind == "real")
+  if (it->second.kind == SymbolKind::real)
     value = Builder(model.getContext()).getF64FloatAttr(realValue(value));
   environment.values[name] = value;
   return success();

@@ -20,7 +20,7 @@ public:
                               llvm::ArrayRef<std::string> settings);
 
   struct Symbol {
-    llvm::StringRef kind;
+    SymbolKind kind;
     mlir::ArrayAttr options;
   };
   /// Null if the model has no such symbol.

@@ -233,7 +233,7 @@ private:
     if (!dependsOnLayer(common))
       return success();
     IRMapping mapping;
-    EntryOp body = bodyLike(common, common.getSymName(), *common.getWalk(), mapping);
+    EntryOp body = bodyLike(common, common.getSymName(), *common.getScan(), mapping);
     OpBuilder b = OpBuilder::atBlockEnd(&body.getBody().front());
     FailureOr<SmallVector<Value>> results =
         cloneBlock(b, common.getBody().front(), mapping, stack, path, environment);

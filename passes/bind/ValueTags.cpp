@@ -200,8 +200,8 @@ static void tagByUse(Operation *op) {
 /// By what the entry returns it as.
 static void tagReturned(EntryOp entry) {
   ReturnOp end = entry.getReturn();
-  if (std::optional<WalkAttr> walk = entry.getWalk())
-    for (Value carried : end.getOutputs().drop_front(walk->getStacked().size()))
+  if (std::optional<ScanAttr> scan = entry.getScan())
+    for (Value carried : end.getOutputs().drop_front(scan->getStacked().size()))
       tagMade(carried, Category::act_state);
   const ProgramRole role = entry.programRole();
   if (role == ProgramRole::generate || role == ProgramRole::decode)

@@ -41,9 +41,8 @@ Value SequenceCache::spread(Value numbers, ArrayRef<int64_t> shape, int64_t dim)
   return build::broadcast(b, where, build::reshape(b, where, numbers, aligned), shape);
 }
 
-Value SequenceCache::compare(Value a, StringRef is, double value) {
-  return CompareOp::create(b, where, a, build::constant(b, where, a.getType(), value),
-                           b.getStringAttr(is));
+Value SequenceCache::compare(Value a, Predicate is, double value) {
+  return CompareOp::create(b, where, a, build::constant(b, where, a.getType(), value), is);
 }
 
 /// Builds what all operations share in front of them.
@@ -97,13 +96,13 @@ FailureOr<Value> SequenceCache::earlier(StringRef what, Value initial) {
   FailureOr<Kept *> found = state(what, type);
   if (failed(found))
     return failure();
-  Value first = compare(spread(begin, type.getShape(), currentDim), "le", 0);
+  Value first = compare(spread(begin, type.getShape(), currentDim), Predicate::le, 0);
   return SelectOp::create(b, where, first, initial, (*found)->old).getResult();
 }
 
 void SequenceCache::keep(StringRef what, Value next) {
   const Kept &value = states.at(what.str());
-  Value active = compare(spread(given, build::shapeOf(next), value.dim), "ge", 0);
+  Value active = compare(spread(given, build::shapeOf(next), value.dim), Predicate::ge, 0);
   updates.emplace_back(value.state, SelectOp::create(b, where, active, next, value.old));
 }
 

@@ -62,7 +62,7 @@ private:
   mlir::Value atHead(llvm::function_ref<mlir::Value()> build);
   /// Numbers [B] of sequences in every element of their part.
   mlir::Value spread(mlir::Value numbers, llvm::ArrayRef<int64_t> shape, int64_t dim);
-  mlir::Value compare(mlir::Value a, llvm::StringRef is, double value);
+  mlir::Value compare(mlir::Value a, Predicate is, double value);
   mlir::Value number(llvm::ArrayRef<int64_t> shape, double value);
   llvm::FailureOr<Kept *> state(llvm::StringRef what, mlir::RankedTensorType type);
 

@@ -127,8 +127,7 @@ private:
     Value column = shape.empty() ? number(0.0) : index(static_cast<int64_t>(rows.size()));
     Value drawn = RandomOp::create(b, loc, all(key.low), all(key.high), row, column,
                                    b.getI64IntegerAttr(stream));
-    Value kept =
-        CompareOp::create(b, loc, drawn, number(threshold(dropout.getP())), b.getStringAttr("ge"));
+    Value kept = CompareOp::create(b, loc, drawn, number(threshold(dropout.getP())), Predicate::ge);
     dropout.getKeptMutable().assign(kept);
     ++masks;
     return success();
@@ -158,12 +157,12 @@ private:
       return failure();
     const auto scalar = RankedTensorType::get({}, b.getI32Type());
     const Key own = keyOf(b, loc, key, build::constant(b, loc, scalar, 0.0), stream);
-    const int64_t count = loop.getWalk().getCount();
+    const int64_t count = loop.getScan().getCount();
     const auto type = RankedTensorType::get({count}, b.getI32Type());
     const Value iterations = IotaOp::create(b, loc, type, b.getI64ArrayAttr({count}),
                                             b.getI64IntegerAttr(0), TypeAttr::get(b.getI32Type()));
     SmallVector<Value> inputs(loop.getInputs());
-    inputs.insert(inputs.begin() + static_cast<int64_t>(loop.getWalk().getOver().size()),
+    inputs.insert(inputs.begin() + static_cast<int64_t>(loop.getScan().getOver().size()),
                   iterations);
     inputs.append({own.low, own.high, own.microBatch});
     auto drawing = LoopOp::create(b, loop.getLoc(), *body, inputs);
@@ -176,9 +175,9 @@ private:
   FailureOr<EntryOp> drawingBody(EntryOp body) {
     if (EntryOp known = bodies.lookup(body.getSymNameAttr()))
       return known;
-    const WalkAttr walk = *body.getWalk();
-    const size_t sequences = walk.getOver().size();
-    SmallVector<int64_t> over(walk.getOver());
+    const ScanAttr scan = *body.getScan();
+    const size_t sequences = scan.getOver().size();
+    SmallVector<int64_t> over(scan.getOver());
     over.push_back(0);
     Block &old = body.getBody().front();
     const auto i32 = IntegerType::get(&getContext(), 32);
@@ -189,8 +188,8 @@ private:
     types.append(3, scalar);
     const EntryOp drawing =
         build::loopBody(body, (body.getSymName() + "_drawing").str(), body.getLoc(),
-                        WalkAttr::get(&getContext(), walk.getCount(), over, walk.getCarried(),
-                                      walk.getStacked(), walk.getReverse()),
+                        ScanAttr::get(&getContext(), scan.getCount(), over, scan.getCarried(),
+                                      scan.getStacked(), scan.getReverse()),
                         types);
     Block &block = EntryOp(drawing).getBody().front();
     SmallVector<Value> arguments(block.getArguments().drop_back(3));

@@ -65,10 +65,10 @@ bool isTrained(Operation *variable) {
   return param && !param.getFrozen();
 }
 
-/// Walks back through the operations of a block.
-class BackwardWalk {
+/// Goes back through the operations of a block.
+class BackwardPass {
 public:
-  explicit BackwardWalk(LoopDerivatives &loops) : loops(loops) {}
+  explicit BackwardPass(LoopDerivatives &loops) : loops(loops) {}
 
   DenseSet<Value> active; ///< values that depend on what the derivative is by
   DenseMap<Value, SmallVector<Value>> gradients;
@@ -194,8 +194,8 @@ private:
   /// The derivative of a loop is a loop from the last chunk to the first. Each iteration computes
   /// again what the forward one did, from the carried values that it was given.
   LogicalResult pullBackLoop(OpBuilder &b, LoopOp loop, ArrayRef<Value> incoming) {
-    WalkAttr walk = loop.getWalk();
-    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    ScanAttr scan = loop.getScan();
+    const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
     FailureOr<LoopDerivative *> found = derivativeOf(loop, incoming);
     if (failed(found))
       return failure();
@@ -249,7 +249,7 @@ private:
     std::string key = body.getSymName().str() + "|";
     for (unsigned i = 0; i < activeArguments.size(); ++i)
       key += activeArguments[i] ? '1' : '0';
-    llvm::SmallBitVector given(body.getWalk()->getStacked().size());
+    llvm::SmallBitVector given(body.getScan()->getStacked().size());
     for (unsigned i = 0; i < given.size(); ++i) {
       given[i] = incoming[i] != nullptr;
       key += given[i] ? 'g' : '-';
@@ -262,11 +262,11 @@ private:
 
   /// A carried value is active if it is after any iteration.
   LogicalResult followCarried(EntryOp body, llvm::SmallBitVector &arguments) {
-    const size_t over = body.getWalk()->getOver().size();
-    const size_t stacked = body.getWalk()->getStacked().size();
+    const size_t over = body.getScan()->getOver().size();
+    const size_t stacked = body.getScan()->getStacked().size();
     for (bool changed = true; changed;) {
       changed = false;
-      BackwardWalk inside(loops);
+      BackwardPass inside(loops);
       for (unsigned i : arguments.set_bits())
         inside.active.insert(body.getBody().getArgument(i));
       if (failed(inside.findActive(body.getBody().front())))
@@ -280,16 +280,16 @@ private:
 
   LogicalResult build(EntryOp body, const llvm::SmallBitVector &activeArguments,
                       const llvm::SmallBitVector &given, LoopDerivative &d) {
-    WalkAttr walk = *body.getWalk();
+    ScanAttr scan = *body.getScan();
     Block &forward = body.getBody().front();
     ReturnOp end = body.getReturn();
-    const unsigned sequences = walk.getOver().size(), carried = walk.getCarried(),
-                   joined = walk.getStacked().size(), arguments = forward.getNumArguments();
+    const unsigned sequences = scan.getOver().size(), carried = scan.getCarried(),
+                   joined = scan.getStacked().size(), arguments = forward.getNumArguments();
     Location loc = withPhase(body.getLoc(), Phase::backward);
 
     // Arguments: what the forward body has, chunks of what was carried, and gradients.
     SmallVector<RankedTensorType> types;
-    SmallVector<int64_t> axes(walk.getOver());
+    SmallVector<int64_t> axes(scan.getOver());
     for (unsigned i = 0; i < sequences; ++i)
       types.push_back(build::typeOf(forward.getArgument(i)));
     for (unsigned i = 0; i < carried; ++i) {
@@ -298,7 +298,7 @@ private:
     }
     for (unsigned i : given.set_bits()) {
       types.push_back(build::typeOf(end.getOutputs()[i]));
-      axes.push_back(walk.getStacked()[i]);
+      axes.push_back(scan.getStacked()[i]);
       d.incoming.push_back(i);
     }
     for (unsigned i : activeArguments.set_bits()) {
@@ -313,10 +313,10 @@ private:
       types.push_back(build::typeOf(forward.getArgument(i)));
     SmallVector<int64_t> outAxes;
     for (unsigned i : d.outSequences)
-      outAxes.push_back(walk.getOver()[i]);
+      outAxes.push_back(scan.getOver()[i]);
     auto reversed = [&](ArrayRef<int64_t> over) {
-      return WalkAttr::get(body.getContext(), walk.getCount(), over,
-                           d.outCarried.size() + d.outKept.size(), outAxes, !walk.getReverse());
+      return ScanAttr::get(body.getContext(), scan.getCount(), over,
+                           d.outCarried.size() + d.outKept.size(), outAxes, !scan.getReverse());
     };
     d.reverse =
         build::loopBody(body, (body.getSymName() + "_backward").str(), loc, reversed(axes), types);
@@ -326,7 +326,7 @@ private:
     OpBuilder b = OpBuilder::atBlockEnd(&block);
     b.setListener(&phase);
     IRMapping mapping;
-    BackwardWalk inside(loops);
+    BackwardPass inside(loops);
     for (unsigned i = 0; i < arguments; ++i) {
       Value value =
           i < sequences ? block.getArgument(i)
@@ -389,7 +389,7 @@ private:
       if (!fixed && block.getArgument(i).use_empty())
         d.reverse.eraseArgument(i);
     }
-    d.reverse.setWalkAttr(reversed(left));
+    d.reverse.setScanAttr(reversed(left));
     d.saving = savingBody(body, d.saved);
     return success();
   }
@@ -428,19 +428,19 @@ private:
   static EntryOp savingBody(EntryOp body, ArrayRef<unsigned> saved) {
     if (saved.empty())
       return body;
-    WalkAttr walk = *body.getWalk();
-    SmallVector<int64_t> axes(walk.getStacked());
+    ScanAttr scan = *body.getScan();
+    SmallVector<int64_t> axes(scan.getStacked());
     axes.append(saved.size(), 0);
     IRMapping mapping;
     EntryOp saving = bodyLike(body, (body.getSymName() + "_saving").str(),
-                              WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(),
-                                            walk.getCarried(), axes, walk.getReverse()),
+                              ScanAttr::get(body.getContext(), scan.getCount(), scan.getOver(),
+                                            scan.getCarried(), axes, scan.getReverse()),
                               mapping);
     Block &block = saving.getBody().front();
     OpBuilder b = OpBuilder::atBlockEnd(&block);
     SmallVector<Value> results;
     for (unsigned i : saved) {
-      Value value = block.getArgument(walk.getOver().size() + i);
+      Value value = block.getArgument(scan.getOver().size() + i);
       results.push_back(build::reshape(b, withCategory(body.getLoc(), Category::act_ckpt), value,
                                        withLeadingOne(build::typeOf(value)).getShape()));
     }
@@ -448,7 +448,7 @@ private:
       b.clone(op, mapping);
     SmallVector<Value> all = llvm::map_to_vector(body.getReturn().getOutputs(),
                                                  [&](Value v) { return mapping.lookup(v); });
-    all.insert(all.begin() + walk.getStacked().size(), results.begin(), results.end());
+    all.insert(all.begin() + scan.getStacked().size(), results.begin(), results.end());
     build::endLoopBody(saving, all);
     return saving;
   }
@@ -489,8 +489,8 @@ private:
     if (!loss || !build::shapeOf(loss).empty() || !build::typeOf(loss).getElementType().isF32())
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " has no scalar f32 output 'loss' to differentiate";
-    BackwardWalk walk(loops);
-    if (failed(walk.findActive(body)))
+    BackwardPass pass(loops);
+    if (failed(pass.findActive(body)))
       return failure();
     SmallVector<Operation *> forward;
     for (Operation &op : body.without_terminator())
@@ -501,10 +501,10 @@ private:
     FailureOr<Value> seed = gradientOfLoss(b, model, loss);
     if (failed(seed))
       return failure();
-    walk.gradients[loss] = {*seed};
-    if (failed(walk.run(b, forward)))
+    pass.gradients[loss] = {*seed};
+    if (failed(pass.run(b, forward)))
       return failure();
-    products += walk.products;
+    products += pass.products;
 
     SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end()),
         parameters;
@@ -512,7 +512,7 @@ private:
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
       if (!isTrained(param))
         continue;
-      Value gradient = BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
+      Value gradient = BackwardPass::sum(b, pass.parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
       tagGradient(gradient);

@@ -19,8 +19,8 @@ static Value counters(OpBuilder &b, Location loc) {
 /// The counts without zeros that are no gradients. What was rounded stays a count.
 static Value withoutPadding(OpBuilder &b, Location loc, Value counts, int64_t padding) {
   Value numbers = counters(b, loc);
-  Value isFirst = CompareOp::create(
-      b, loc, numbers, build::constant(b, loc, numbers.getType(), 0.0), b.getStringAttr("eq"));
+  Value isFirst = CompareOp::create(b, loc, numbers,
+                                    build::constant(b, loc, numbers.getType(), 0.0), Predicate::eq);
   Value none = build::constant(b, loc, counts.getType(), 0.0);
   Value more = SelectOp::create(b, loc, isFirst,
                                 build::constant(b, loc, counts.getType(), double(padding)), none);

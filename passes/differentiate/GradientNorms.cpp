@@ -84,14 +84,13 @@ Value clipScale(OpBuilder &b, Location loc, Value norm, Value clip) {
   Value one = build::constant(b, loc, type, 1.0);
   Value guarded = AddOp::create(b, loc, norm, build::constant(b, loc, type, 1e-6));
   Value ratio = MinOp::create(b, loc, one, DivOp::create(b, loc, clip, guarded));
-  Value wanted =
-      CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0), b.getStringAttr("gt"));
+  Value wanted = CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0), Predicate::gt);
   return SelectOp::create(b, loc, wanted, ratio, one);
 }
 
 Value slowed(OpBuilder &b, Location loc, Value rate, Value norm, Value bound) {
   auto above = [&](Value x, Value y) -> Value {
-    return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
+    return CompareOp::create(b, loc, x, y, Predicate::gt);
   };
   Value part = build::scale(b, loc, rate, kNormSpikeRate);
   Value spikes = SelectOp::create(b, loc, above(norm, bound), part, rate);

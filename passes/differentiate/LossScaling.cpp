@@ -69,8 +69,8 @@ LossScaleUpdate updateLossScale(OpBuilder &b, Location loc, Value scale, Value a
   Type type = scale.getType(), whole = age.getType();
   auto number = [&](double value) { return build::constant(b, loc, type, value); };
   Value next = AddOp::create(b, loc, age, build::constant(b, loc, whole, 1.0));
-  Value due = CompareOp::create(b, loc, next, build::constant(b, loc, whole, patience),
-                                b.getStringAttr("ge"));
+  Value due =
+      CompareOp::create(b, loc, next, build::constant(b, loc, whole, patience), Predicate::ge);
   Value none = build::constant(b, loc, whole, 0.0);
   Value doubled = MinOp::create(b, loc, MulOp::create(b, loc, scale, number(2.0)), number(most));
   Value halved = MaxOp::create(b, loc, MulOp::create(b, loc, scale, number(0.5)), number(least));

@@ -535,7 +535,7 @@ private:
     auto entry =
         EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none, none, none,
                         ProgramStageAttr::get(b.getContext(), ProgramStage::apply),
-                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), ScanAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);

@@ -12,13 +12,12 @@ namespace hydra {
 Value isFinite(OpBuilder &b, Location loc, Value x) {
   Value size = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
   constexpr double most = std::numeric_limits<float>::max();
-  return CompareOp::create(b, loc, size, build::constant(b, loc, x.getType(), most),
-                           b.getStringAttr("le"));
+  return CompareOp::create(b, loc, size, build::constant(b, loc, x.getType(), most), Predicate::le);
 }
 
 Value withinLimit(OpBuilder &b, Location loc, Value loss, Value limit, Value number) {
   auto above = [&](Value x, Value y) -> Value {
-    return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
+    return CompareOp::create(b, loc, x, y, Predicate::gt);
   };
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Value none = build::constant(b, loc, limit.getType(), 0.0);
@@ -32,8 +31,8 @@ Value whereFinite(OpBuilder &b, Location loc, Value other, Value number) {
   constexpr double most = std::numeric_limits<float>::max();
   Value infinity =
       build::constant(b, loc, number.getType(), std::numeric_limits<double>::infinity());
-  Value below = CompareOp::create(b, loc, other, constant(most), b.getStringAttr("le"));
-  Value above = CompareOp::create(b, loc, other, constant(-most), b.getStringAttr("ge"));
+  Value below = CompareOp::create(b, loc, other, constant(most), Predicate::le);
+  Value above = CompareOp::create(b, loc, other, constant(-most), Predicate::ge);
   return SelectOp::create(b, loc, below, SelectOp::create(b, loc, above, number, infinity),
                           infinity);
 }

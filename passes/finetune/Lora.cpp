@@ -132,7 +132,7 @@ private:
     if (wider)
       return wider;
     IRMapping mapping;
-    wider = bodyLike(body, (body.getSymName() + "_lora").str(), *body.getWalk(), mapping);
+    wider = bodyLike(body, (body.getSymName() + "_lora").str(), *body.getScan(), mapping);
     EntryOp made = wider;
     Lows known;
     unsigned next = adapted.size();

@@ -131,8 +131,8 @@ private:
     RankedTensorType numbers = type.clone(b.getI32Type());
     Value column = IotaOp::create(b, loc, numbers, b.getI64ArrayAttr(type.getShape()),
                                   b.getI64IntegerAttr(1), TypeAttr());
-    Value exists = CompareOp::create(b, loc, column, build::constant(b, loc, numbers, classes),
-                                     b.getStringAttr("lt"));
+    Value exists =
+        CompareOp::create(b, loc, column, build::constant(b, loc, numbers, classes), Predicate::lt);
     return SelectOp::create(b, loc, exists, z, build::constant(b, loc, type, other));
   }
 

@@ -88,7 +88,7 @@ Value ConcatPlacement::place(Value result) {
   auto storage = result.getDefiningOp<StorageOpInterface>();
   auto loop = result.getDefiningOp<LoopOp>();
   // What a loop joins is written chunk by chunk, what it carries as a whole.
-  const bool isJoined = loop && number < loop.getWalk().getStacked().size() && isOfGroups(loop);
+  const bool isJoined = loop && number < loop.getScan().getStacked().size() && isOfGroups(loop);
   if (failed(own) ||
       (!isJoined &&
        !accepts(storage ? storage.resultLayout(number) : OperandLayout{}, type.getShape(), *own)))

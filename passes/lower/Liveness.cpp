@@ -26,7 +26,7 @@ ProgramLiveness::ProgramLiveness(EntryOp entry) {
     for (OpOperand &operand : op.getOpOperands()) {
       Value root = layoutOf(operand.get()).root;
       if (isa<ReturnOp>(op) && isa<BlockArgument>(root) && !entry.isProgram() &&
-          operand.getOperandNumber() < entry.getWalk()->getStacked().size())
+          operand.getOperandNumber() < entry.getScan()->getStacked().size())
         continue; // joined before anything else happens
       uses[root].push_back({&op, operand.getOperandNumber(), !isReshaped(operand.get(), root)});
       if (Operation *concat = root.getDefiningOp(); concat && concat->hasAttr(kAdjacentAttr))

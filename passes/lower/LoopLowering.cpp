@@ -62,27 +62,27 @@ static void placeSteps(plan::LoopOp planned, LoopOp loop) {
 
 LogicalResult ProgramWriter::lowerLoop(LoopOp loop) {
   EntryOp body = loop.getEntry();
-  WalkAttr walk = loop.getWalk();
-  const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+  ScanAttr scan = loop.getScan();
+  const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
   LoopBuffers given;
   DenseMap<Value, int64_t> moved; // by how many bytes
   auto chunkOf = [&](Value whole, RankedTensorType chunk, int64_t axis) {
     SmallVector<int64_t> strides = plan::stridesOf(cast<MemRefType>(whole.getType()));
     const int64_t step = chunk.getDimSize(axis) * strides[axis];
-    const int64_t start = walk.getReverse() ? (walk.getCount() - 1) * step : 0;
+    const int64_t start = scan.getReverse() ? (scan.getCount() - 1) * step : 0;
     Value view = plan::ViewOp::create(
         b, loop.getLoc(), plan::bufferType(chunk.getShape(), strides, chunk.getElementType()),
         whole, b.getI64IntegerAttr(start));
     const int64_t bytes = step * ((chunk.getElementTypeBitWidth() + 7) / 8);
-    moved[view] = walk.getReverse() ? -bytes : bytes;
+    moved[view] = scan.getReverse() ? -bytes : bytes;
     return view;
   };
   for (unsigned i = 0; i < loop.getInputs().size(); ++i) {
     Value input = loop.getInputs()[i];
     BlockArgument argument = body.getBody().getArgument(i);
     if (i < over)
-      given.arguments.push_back(chunkOf(source(input), build::typeOf(argument), walk.getOver()[i]));
-    else if (i < over + walk.getCarried())
+      given.arguments.push_back(chunkOf(source(input), build::typeOf(argument), scan.getOver()[i]));
+    else if (i < over + scan.getCarried())
       given.arguments.push_back(carriedBuffer(loop, i, loop.getResult(stacked + i - over)));
     else
       given.arguments.push_back(source(input));
@@ -90,11 +90,11 @@ LogicalResult ProgramWriter::lowerLoop(LoopOp loop) {
   for (unsigned i = 0; i < stacked; ++i)
     given.joined.push_back(chunkOf(target(loop.getResult(i)),
                                    build::typeOf(body.getReturn().getOutputs()[i]),
-                                   walk.getStacked()[i]));
-  llvm::append_range(given.carried, ArrayRef(given.arguments).slice(over, walk.getCarried()));
+                                   scan.getStacked()[i]));
+  llvm::append_range(given.carried, ArrayRef(given.arguments).slice(over, scan.getCarried()));
 
   auto planned =
-      plan::LoopOp::create(b, loop.getLoc(), walk.getCount(), ValueRange(), ArrayRef<int64_t>(), 0,
+      plan::LoopOp::create(b, loop.getLoc(), scan.getCount(), ValueRange(), ArrayRef<int64_t>(), 0,
                            ArrayRef<int64_t>(), -1, IntegerAttr());
   ProgramWriter inner(plan, body);
   if (failed(inner.runBody(planned.getBody().emplaceBlock(), given)))
@@ -142,7 +142,7 @@ LogicalResult ProgramWriter::runBody(Block &block, const LoopBuffers &given) {
     inPlaceJoined.push_back(passed || writeInto(value, slot));
   }
   ValueRange starts =
-      entry.getBody().getArguments().slice(entry.getWalk()->getOver().size(), given.carried.size());
+      entry.getBody().getArguments().slice(entry.getScan()->getOver().size(), given.carried.size());
   for (auto [value, start, buffer] : llvm::zip(carried, starts, given.carried))
     if (auto result = dyn_cast<OpResult>(value); result && !result.getOwner()->hasAttr(kViewAttr) &&
                                                  !buffers.count(value) &&

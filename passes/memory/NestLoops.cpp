@@ -40,7 +40,7 @@ struct NestLoops : impl::NestLoopsBase<NestLoops> {
 private:
   void nest(EntryOp program, LoopOp loop) {
     EntryOp body = loop.getEntry();
-    const int64_t count = body.getWalk()->getCount();
+    const int64_t count = body.getScan()->getCount();
     int64_t inner = std::min<int64_t>(chunks, count);
     while (count % inner != 0)
       --inner;
@@ -58,10 +58,10 @@ private:
 
   /// A body that runs another one so many times.
   static EntryOp outerBody(EntryOp program, EntryOp body, int64_t inner) {
-    WalkAttr walk = *body.getWalk();
+    ScanAttr scan = *body.getScan();
     auto times = [&](int64_t count) {
-      return WalkAttr::get(body.getContext(), count, walk.getOver(), walk.getCarried(),
-                           walk.getStacked(), walk.getReverse());
+      return ScanAttr::get(body.getContext(), count, scan.getOver(), scan.getCarried(),
+                           scan.getStacked(), scan.getReverse());
     };
     IRMapping mapping;
     EntryOp part = bodyLike(body, (body.getSymName() + "_part").str(), times(inner), mapping);
@@ -76,7 +76,7 @@ private:
       wholes.push_back(part.wholeType(argument));
     EntryOp outer =
         build::loopBody(program, (body.getSymName() + "_parts").str(), madeBy(kPass, body.getLoc()),
-                        times(walk.getCount() / inner), wholes);
+                        times(scan.getCount() / inner), wholes);
     b.setInsertionPointToEnd(&outer.getBody().front());
     auto loop =
         LoopOp::create(b, madeBy(kPass, body.getLoc()), part, outer.getBody().getArguments());

@@ -40,15 +40,15 @@ public:
       scores = build::scale(b, loc, scores, op.getScale());
     }
     if (op.getCausal())
-      scores = keep(scores, compare(column(), row(), "le"));
+      scores = keep(scores, compare(column(), row(), Predicate::le));
     if (op.maskChunk())
-      scores = keep(scores, compare(chunkOf(0), chunkOf(1), "eq"));
+      scores = keep(scores, compare(chunkOf(0), chunkOf(1), Predicate::eq));
     if (op.maskWindow()) {
       Value behind = SubOp::create(b, loc, row(), column());
       scores = keep(scores, compare(behind,
                                     build::constant(b, loc, behind.getType(),
                                                     static_cast<double>(op.maskWindow())),
-                                    "lt"));
+                                    Predicate::lt));
     }
     loc = withCategory(loc, Category::act_softmax);
     Value weights = SoftmaxOp::create(b, loc, scores);
@@ -87,9 +87,7 @@ private:
     return build::broadcast(b, loc, numbers, {q[0], q[2], q[1], k[1]});
   }
 
-  Value compare(Value x, Value y, StringRef is) {
-    return CompareOp::create(b, loc, x, y, b.getStringAttr(is));
-  }
+  Value compare(Value x, Value y, Predicate is) { return CompareOp::create(b, loc, x, y, is); }
 
   /// Minus infinity where the condition does not hold.
   Value keep(Value scores, Value condition) {

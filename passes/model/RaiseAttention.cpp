@@ -118,21 +118,21 @@ bool addCondition(Value condition, ArrayRef<int64_t> scores, Mask &mask) {
   if (!compare)
     return false;
   Value a = compare.getA(), b = compare.getB();
-  StringRef is = compare.getIs();
-  if (is == "ge" || is == "gt") {
+  Predicate is = compare.getPredicate();
+  if (is == Predicate::ge || is == Predicate::gt) {
     std::swap(a, b);
-    is = is == "ge" ? "le" : "lt";
+    is = is == Predicate::ge ? Predicate::le : Predicate::lt;
   }
-  if (is == "le" && indexAxis(a, scores) == 1 && indexAxis(b, scores) == 0)
+  if (is == Predicate::le && indexAxis(a, scores) == 1 && indexAxis(b, scores) == 0)
     return mask.causal = true;
-  if (is == "eq") {
+  if (is == Predicate::eq) {
     const Chunks first = chunksOf(a, scores), second = chunksOf(b, scores);
     return first.size > 0 && first.size == second.size && first.axis != second.axis &&
            mask.addChunk(first.size);
   }
   auto behind = a.getDefiningOp<SubOp>();
   std::optional<double> width = build::constantValue(b);
-  if (is == "lt" && behind && width && indexAxis(behind.getA(), scores) == 0 &&
+  if (is == Predicate::lt && behind && width && indexAxis(behind.getA(), scores) == 0 &&
       indexAxis(behind.getB(), scores) == 1) {
     // i - j < width: whole numbers below it, of which all of the scores are enough.
     const double whole = std::ceil(std::min(*width, static_cast<double>(scores[2] + scores[3])));

@@ -26,7 +26,7 @@ struct KeepGathered : impl::KeepGatheredBase<KeepGathered> {
     // Reading, then writing: what only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto gather : llvm::make_early_inc_range(entry.getBody().front().getOps<AllGatherOp>()))
-        if (UseOp use = source(gather); use && unitOf(use.lookup()))
+        if (UseOp use = source(gather); use && unitOf(use.lookup()) && canBeKept(use.lookup()))
           readWhole(gather, use.lookup());
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       writeWhole(entry);
@@ -46,6 +46,14 @@ private:
     Value piece = build::behindReshapes(gather.getX());
     auto cast = piece.getDefiningOp<CastOp>();
     return (cast ? cast.getX() : piece).getDefiningOp<UseOp>();
+  }
+
+  /// Parameters, and what is rounded or derived of them. What changes within an update, as sums of
+  /// gradients do, is gathered where it is read.
+  static bool canBeKept(Operation *variable) {
+    auto state = dyn_cast<StateOp>(variable);
+    return !state || state.getRole() == VariableRole::copy ||
+           state.getRole() == VariableRole::derived;
   }
 
   void readWhole(AllGatherOp gather, Operation *variable) {

@@ -33,9 +33,9 @@ LogicalResult RankWriter::write(LoopOp loop) {
 LogicalResult RankWriter::findForm(LoopOp loop, SmallVector<Spread> in,
                                    PartitionAxis::LoopForm &form) {
   EntryOp old = loop.getEntry();
-  WalkAttr walk = loop.getWalk();
-  const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
-  for (auto [spread, along] : llvm::zip(in, walk.getOver()))
+  ScanAttr scan = loop.getScan();
+  const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
+  for (auto [spread, along] : llvm::zip(in, scan.getOver()))
     if (spread.isRows() && spread.dim == along)
       spread = Spread::same(); // who iterates over the batch has all of it
   const size_t kMostForms = 2 * in.size() + 2;
@@ -45,7 +45,7 @@ LogicalResult RankWriter::findForm(LoopOp loop, SmallVector<Spread> in,
     for (auto [argument, spread] : llvm::zip(old.getBody().getArguments(), in))
       types.push_back(localType(argument.getType(), spread, axis.ranks));
     EntryOp fresh =
-        build::loopBody(old, (old.getSymName() + "_rank").str(), old.getLoc(), walk, types);
+        build::loopBody(old, (old.getSymName() + "_rank").str(), old.getLoc(), scan, types);
     Block &block = fresh.getBody().front();
     RankWriter inside(axis, OpBuilder::atBlockEnd(&block), old);
     for (auto [argument, value, spread] :
@@ -59,7 +59,7 @@ LogicalResult RankWriter::findForm(LoopOp loop, SmallVector<Spread> in,
       for (auto [i, value] : llvm::enumerate(old.getReturn().getOutputs())) {
         Spread spread = inside.spreadOf(value);
         if (i < stacked) {
-          if (spread.isRows() && spread.dim == walk.getStacked()[i])
+          if (spread.isRows() && spread.dim == scan.getStacked()[i])
             (void)inside.fail(old.getReturn(), "joins rows of the batch along the batch");
         } else {
           Spread &carried = in[over + i - stacked];
@@ -75,7 +75,7 @@ LogicalResult RankWriter::findForm(LoopOp loop, SmallVector<Spread> in,
       }
       for (auto &[number, want] : inside.demands)
         if (!(in[number] == want)) {
-          if (number < over && want.isRows() && want.dim == walk.getOver()[number])
+          if (number < over && want.isRows() && want.dim == scan.getOver()[number])
             (void)inside.fail(loop, "iterates over the batch and needs a part of it");
           in[number] = want;
           changed = true;

@@ -404,9 +404,9 @@ Value RankWriter::demand(Value old, const Spread &want, Operation *user) {
 
 bool RankWriter::isCarried(Value old) {
   auto argument = dyn_cast<BlockArgument>(old);
-  const int64_t over = body.getWalk()->getOver().size();
+  const int64_t over = body.getScan()->getOver().size();
   return argument && argument.getArgNumber() >= over &&
-         argument.getArgNumber() < over + body.getWalk()->getCarried();
+         argument.getArgNumber() < over + body.getScan()->getCarried();
 }
 
 Value RankWriter::placeholder(Value old, const Spread &want) {

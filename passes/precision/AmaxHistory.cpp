@@ -36,9 +36,8 @@ Value concat(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
                            : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
 }
 
-Value compare(OpBuilder &b, Location loc, Value x, StringRef is, double bound) {
-  return CompareOp::create(b, loc, x, build::constant(b, loc, x.getType(), bound),
-                           b.getStringAttr(is));
+Value compare(OpBuilder &b, Location loc, Value x, Predicate is, double bound) {
+  return CompareOp::create(b, loc, x, build::constant(b, loc, x.getType(), bound), is);
 }
 
 void addUpdate(EntryOp entry, StateOp state, Value value) {
@@ -169,7 +168,7 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
 }
 
 Value AmaxHistory::scales(OpBuilder &b, Location loc, Value amax, OperandKind kind, Type format) {
-  Value remembered = compare(b, loc, amax, "gt", 0.0);
+  Value remembered = compare(b, loc, amax, Predicate::gt, 0.0);
   Value usual = build::constant(b, loc, amax.getType(), assumed(kind));
   amax = SelectOp::create(b, loc, remembered, amax, usual);
   return QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
@@ -270,8 +269,8 @@ Value AmaxHistory::shifted(OpBuilder &b, Location loc, Value rows, Value newest)
     columns.push_back(slice(b, loc, rows, 1, 0, shape[1] - 1));
   Value moved = concat(b, loc, columns, 1);
   Value ofEach = build::broadcast(b, loc, newest, shape);
-  for (Value taken : {compare(b, loc, ofEach, "gt", 0.0),
-                      compare(b, loc, ofEach, "le", std::numeric_limits<float>::max())})
+  for (Value taken : {compare(b, loc, ofEach, Predicate::gt, 0.0),
+                      compare(b, loc, ofEach, Predicate::le, std::numeric_limits<float>::max())})
     moved = SelectOp::create(b, loc, taken, moved, rows);
   return moved;
 }

@@ -460,7 +460,7 @@ private:
     auto entry =
         EntryOp::create(b, loc, b.getStringAttr(name), none, none, none, none, none,
                         ProgramStageAttr::get(b.getContext(), ProgramStage::derive),
-                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
+                        ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), ScanAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, loc, ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);

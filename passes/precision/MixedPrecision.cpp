@@ -133,8 +133,8 @@ private:
 
   /// Lets loops round what their body only reads rounded, so that it is rounded once.
   void narrowArguments() {
-    const unsigned over = entry.getWalk()->getOver().size(),
-                   carried = entry.getWalk()->getCarried();
+    const unsigned over = entry.getScan()->getOver().size(),
+                   carried = entry.getScan()->getCarried();
     for (BlockArgument argument : entry.getBody().getArguments()) {
       const unsigned number = argument.getArgNumber();
       if ((number >= over && number < over + carried) || !isF32(argument) || argument.use_empty() ||
@@ -504,7 +504,7 @@ private:
     for (auto &[body, users] : loops) {
       auto entry = cast<EntryOp>(body);
       OpBuilder b(entry.getReturn());
-      for (unsigned i = 0; i < entry.getWalk()->getStacked().size(); ++i) {
+      for (unsigned i = 0; i < entry.getScan()->getStacked().size(); ++i) {
         auto isRounded = [&](LoopOp loop) {
           return llvm::all_of(loop.getResult(i).getUsers(),
                               [&](Operation *user) { return roundsTo(user, narrow); });

@@ -44,7 +44,7 @@ Value UnitScales::ofElements(OpBuilder &b, Location loc, ArrayRef<Value> scales,
   Value own = build::broadcast(b, loc, scales.front(), {count});
   for (auto [start, scale] : llvm::drop_begin(llvm::zip_equal(starts, scales))) {
     Value first = build::constant(b, loc, number.getType(), static_cast<double>(start / size));
-    Value reached = CompareOp::create(b, loc, number, first, b.getStringAttr("ge"));
+    Value reached = CompareOp::create(b, loc, number, first, Predicate::ge);
     own = SelectOp::create(b, loc, reached, build::broadcast(b, loc, scale, {count}), own);
   }
   return build::broadcast(b, loc, build::reshape(b, loc, own, {count, 1}), {count, size});
@@ -64,15 +64,14 @@ Value UnitScales::largestOfEach(OpBuilder &b, Location loc, Value blocks) const 
   Value weight = zero;
   for (int64_t start : llvm::drop_begin(starts)) {
     Value first = build::constant(b, loc, number.getType(), static_cast<double>(start / size));
-    Value reached = CompareOp::create(b, loc, number, first, b.getStringAttr("ge"));
+    Value reached = CompareOp::create(b, loc, number, first, Predicate::ge);
     weight = AddOp::create(b, loc, weight, SelectOp::create(b, loc, reached, one, zero));
   }
   const SmallVector<int64_t> all{weights, count};
   Value each =
       IotaOp::create(b, loc, RankedTensorType::get(all, b.getI32Type()), b.getI64ArrayAttr(all),
                      b.getI64IntegerAttr(0), TypeAttr(), UnitAttr());
-  Value own =
-      CompareOp::create(b, loc, build::broadcast(b, loc, weight, all), each, b.getStringAttr("eq"));
+  Value own = CompareOp::create(b, loc, build::broadcast(b, loc, weight, all), each, Predicate::eq);
   Value spread = build::broadcast(b, loc, largest, all);
   Value nothing = build::constant(b, loc, spread.getType(), 0.0);
   return largestAlong(b, loc, SelectOp::create(b, loc, own, spread, nothing), 1);
@@ -111,8 +110,9 @@ UnitScales::Parts UnitScales::partsOf(Value ofElements) {
   Parts parts;
   while (auto select = own.getDefiningOp<SelectOp>()) {
     auto reached = select.getC().getDefiningOp<CompareOp>();
-    const std::optional<double> first =
-        reached && reached.getIs() == "ge" ? build::constantValue(reached.getB()) : std::nullopt;
+    const std::optional<double> first = reached && reached.getPredicate() == Predicate::ge
+                                            ? build::constantValue(reached.getB())
+                                            : std::nullopt;
     Value scale = repeated(select.getA());
     if (!first || !scale)
       return {};

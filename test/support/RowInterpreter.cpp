@@ -106,20 +106,20 @@ public:
       return 0.0;
     });
   }
-  RowValue compare(RowPredicate p, RowValue a, RowValue b) override {
+  RowValue compare(Predicate p, RowValue a, RowValue b) override {
     return map({a, b}, i1, [=](ArrayRef<double> v) -> double {
       switch (p) {
-      case RowPredicate::Eq:
+      case Predicate::eq:
         return v[0] == v[1];
-      case RowPredicate::Ne:
+      case Predicate::ne:
         return v[0] != v[1];
-      case RowPredicate::Lt:
+      case Predicate::lt:
         return v[0] < v[1];
-      case RowPredicate::Le:
+      case Predicate::le:
         return v[0] <= v[1];
-      case RowPredicate::Gt:
+      case Predicate::gt:
         return v[0] > v[1];
-      case RowPredicate::Ge:
+      case Predicate::ge:
         return v[0] >= v[1];
       }
       return 0.0;

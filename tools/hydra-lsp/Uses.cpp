@@ -86,7 +86,7 @@ void Uses::visit(Block &block, const Frame &frame) {
         visit(when.getElseRegion().front(), other);
     } else if (auto loop = dyn_cast<LoopOp>(op)) {
       Frame inside = frame;
-      inside.times = llvm::SaturatingMultiply<uint64_t>(frame.times, loop.getWalk().getCount());
+      inside.times = llvm::SaturatingMultiply<uint64_t>(frame.times, loop.getScan().getCount());
       visit(loop.getEntry().getBody().front(), inside);
     }
   }

@@ -49,10 +49,10 @@ Value *RowCodegen::evaluateOne(unsigned number) {
     return memory.loadOne((scalar ? inputPointers : inputRows)[n.code], n.type);
   }
   case Kind::Constant:
-    return isFloat(n.type) ? ConstantFP::get(b.getFloatTy(), n.value)
-                           : static_cast<Value *>(ConstantInt::getSigned(
-                                 cast<IntegerType>(math.valueType(n.type)),
-                                 static_cast<int64_t>(n.value)));
+    return isFloat(n.type)
+               ? ConstantFP::get(b.getFloatTy(), n.value)
+               : static_cast<Value *>(ConstantInt::getSigned(
+                     cast<IntegerType>(math.valueType(n.type)), static_cast<int64_t>(n.value)));
   case Kind::Index:
     return index(n.code, row, true);
   default: {
@@ -147,7 +147,7 @@ static Value *binaryInt(IRBuilderBase &b, VectorMath &math, RowBinary f, Value *
   llvm_unreachable("eight operations");
 }
 
-static Value *compare(IRBuilderBase &b, RowPredicate p, bool floats, Value *x, Value *y) {
+static Value *compare(IRBuilderBase &b, Predicate p, bool floats, Value *x, Value *y) {
   static constexpr CmpInst::Predicate forFloats[] = {CmpInst::FCMP_OEQ, CmpInst::FCMP_UNE,
                                                      CmpInst::FCMP_OLT, CmpInst::FCMP_OLE,
                                                      CmpInst::FCMP_OGT, CmpInst::FCMP_OGE};
@@ -169,7 +169,7 @@ Value *RowCodegen::compute(const RowNode &n, ArrayRef<Value *> in) {
                            : binaryInt(b, math, f, asInt(0), asInt(1));
   }
   case Kind::Compare: {
-    auto p = static_cast<RowPredicate>(n.code);
+    auto p = static_cast<Predicate>(n.code);
     return isFloat(typeOf(0)) ? compare(b, p, true, in[0], in[1])
                               : compare(b, p, false, asInt(0), asInt(1));
   }

@@ -119,7 +119,7 @@ private:
   Value *evaluate(unsigned number);
   Value *compute(const RowNode &node, ArrayRef<Value *> in);
   Value *binary(RowBinary f, Value *x, Value *y, bool real);
-  Value *compare(RowPredicate p, Value *x, Value *y, bool real, bool truth);
+  Value *compare(Predicate p, Value *x, Value *y, bool real, bool truth);
   /// Coordinate along dimension `dim` of a position within dimensions of these sizes.
   Value *coordinateWithin(ArrayRef<int64_t> sizes, unsigned dim, Value *position);
   Value *rowCoordinate(unsigned dim);

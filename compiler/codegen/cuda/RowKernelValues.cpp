@@ -203,7 +203,7 @@ Value *RowKernelEmitter::compute(const RowNode &node, ArrayRef<Value *> in) {
   case Kind::Binary:
     return binary(static_cast<RowBinary>(node.code), in[0], in[1], isFloat(type(0)));
   case Kind::Compare:
-    return compare(static_cast<RowPredicate>(node.code), in[0], in[1], isFloat(type(0)),
+    return compare(static_cast<Predicate>(node.code), in[0], in[1], isFloat(type(0)),
                    type(0) == RowType::I1);
   case Kind::Select:
     return b.CreateSelect(in[0], in[1], in[2]);
@@ -239,23 +239,23 @@ Value *RowKernelEmitter::binary(RowBinary f, Value *x, Value *y, bool real) {
   llvm_unreachable("eight operators");
 }
 
-Value *RowKernelEmitter::compare(RowPredicate p, Value *x, Value *y, bool real, bool truth) {
+Value *RowKernelEmitter::compare(Predicate p, Value *x, Value *y, bool real, bool truth) {
   using P = CmpInst::Predicate;
   auto choose = [&](P r, P i, P u) {
     return real ? b.CreateFCmp(r, x, y) : b.CreateICmp(truth ? u : i, x, y);
   };
   switch (p) {
-  case RowPredicate::Eq:
+  case Predicate::eq:
     return choose(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ);
-  case RowPredicate::Ne:
+  case Predicate::ne:
     return choose(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE);
-  case RowPredicate::Lt:
+  case Predicate::lt:
     return choose(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT);
-  case RowPredicate::Le:
+  case Predicate::le:
     return choose(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE);
-  case RowPredicate::Gt:
+  case Predicate::gt:
     return choose(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT);
-  case RowPredicate::Ge:
+  case Predicate::ge:
     return choose(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE);
   }
   llvm_unreachable("six predicates");

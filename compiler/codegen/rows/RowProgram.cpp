@@ -149,7 +149,7 @@ RowValue RowRecorder::binary(RowBinary f, RowValue a, RowValue b) {
   return add(node);
 }
 
-RowValue RowRecorder::compare(RowPredicate p, RowValue a, RowValue b) {
+RowValue RowRecorder::compare(Predicate p, RowValue a, RowValue b) {
   assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
   RowNode node{RowNode::Kind::Compare, joined({a, b}), RowType::I1};
   node.code = static_cast<unsigned>(p);

@@ -46,7 +46,7 @@ struct RowNode {
     Index,    ///< coordinate along dimension `code`
     Unary,    ///< RowUnary `code`
     Binary,   ///< RowBinary `code`
-    Compare,  ///< RowPredicate `code`
+    Compare,  ///< Predicate `code`
     Select,
     Cast,
     Reduce,  ///< RowReduction `code`
@@ -110,7 +110,7 @@ public:
   RowValue index(unsigned dim) override;
   RowValue unary(RowUnary f, RowValue x) override;
   RowValue binary(RowBinary f, RowValue a, RowValue b) override;
-  RowValue compare(RowPredicate p, RowValue a, RowValue b) override;
+  RowValue compare(Predicate p, RowValue a, RowValue b) override;
   RowValue select(RowValue condition, RowValue a, RowValue b) override;
   RowValue cast(RowValue x, mlir::Type to) override;
   RowValue reduce(RowReduction r, RowValue tile) override;

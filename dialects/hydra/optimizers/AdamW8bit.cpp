@@ -101,7 +101,7 @@ RowTerm truncated(RowTerm x) {
 }
 RowTerm modulo(RowTerm x, double n) { return x - truncated(x * (1.0 / n)) * n; }
 
-RowTerm select(RowPredicate is, RowTerm x, RowTerm y, RowTerm yes, RowTerm no) {
+RowTerm select(Predicate is, RowTerm x, RowTerm y, RowTerm yes, RowTerm no) {
   RowEmitter &e = *x.emitter;
   return {&e, e.select(e.compare(is, x, y), yes, no)};
 }
@@ -118,8 +118,7 @@ RowTerm rounded(RowTerm y, RowTerm dither) {
   const Grid grid;
   const RowTerm spacing = max(apply(RowUnary::PowerOfTwo, y), grid.leastNormal) * grid.spacing;
   const RowTerm place = y * (1.0 / spacing), below = truncated(place);
-  const RowTerm up =
-      select(RowPredicate::Gt, place - below, dither, y.constant(1.0), y.constant(0.0));
+  const RowTerm up = select(Predicate::gt, place - below, dither, y.constant(1.0), y.constant(0.0));
   return (below + up) * spacing;
 }
 
@@ -287,7 +286,7 @@ void AdamW8bitOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsign
   const RowTerm firstScale = quantizationScale(max(size), format),
                 rootScale = quantizationScale(max(root), format);
   const RowTerm magnitude = rounded(size * (1.0 / firstScale), u);
-  out[kFirst] = e.cast(select(RowPredicate::Lt, first, zero, -magnitude, magnitude), format);
+  out[kFirst] = e.cast(select(Predicate::lt, first, zero, -magnitude, magnitude), format);
   out[kFirstScale] = firstScale;
   out[kRoot] = e.cast(max(rounded(root * (1.0 / rootScale), u), Grid().smallest), format);
   out[kRootScale] = rootScale;

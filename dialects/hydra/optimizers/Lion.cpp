@@ -90,10 +90,10 @@ void LionOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
   const RowTerm rate = lr * realValue(getLrScaleAttr());
   const RowTerm direction = m * getBeta1() + g * (1.0 - getBeta1());
   const RowTerm zero = p.constant(0.0);
-  const auto choose = [&](RowPredicate is, double value, RowTerm other) {
+  const auto choose = [&](Predicate is, double value, RowTerm other) {
     return RowTerm{&e, e.select(e.compare(is, direction, zero), p.constant(value), other)};
   };
-  const RowTerm sign = choose(RowPredicate::Gt, 1.0, choose(RowPredicate::Lt, -1.0, zero));
+  const RowTerm sign = choose(Predicate::gt, 1.0, choose(Predicate::lt, -1.0, zero));
   out[0] = p - rate * (p * getWd() + sign);
   out[1] = m * getBeta2() + g * (1.0 - getBeta2());
 }

@@ -116,7 +116,7 @@ hydra.model @m version 1 mesh <["d"], [2]> bound {} {
 
 // Ranks meet outside of loops only.
 hydra.model @m version 1 mesh <["d"], [2]> bound {} {
-  hydra.entry @body(%x: tensor<1x3xf32>) walk <4 over [0] stacked [0]> {
+  hydra.entry @body(%x: tensor<1x3xf32>) scan <4 over [0] stacked [0]> {
     // expected-error@+1 {{'hydra.all_reduce' op stands in a loop or a region; ranks meet in programs only}}
     %y = hydra.all_reduce %x over = "d" ranks = 2 : tensor<1x3xf32>
     hydra.return y = %y : tensor<1x3xf32>
@@ -140,7 +140,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   // expected-error@+1 {{'hydra.entry' op is the body of a loop, which has no batch of its own}}
-  hydra.entry @body(%x: tensor<1x3xf32>) walk <4 over [0] stacked [0]> rows <2 arguments [0]> {
+  hydra.entry @body(%x: tensor<1x3xf32>) scan <4 over [0] stacked [0]> rows <2 arguments [0]> {
     hydra.return y = %x : tensor<1x3xf32>
   }
 }

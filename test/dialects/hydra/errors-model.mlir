@@ -263,7 +263,7 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{unknown kind of symbol 'size'}}
+  // expected-error@+1 {{attribute 'kinds' failed to satisfy constraint: kinds of symbols}}
   "hydra.symbols"() {names = ["D"], kinds = ["size"], defaults = [unit], options = [[]]} : () -> ()
 }
 
@@ -271,7 +271,7 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   // expected-error@+1 {{has options that are not lists of names}}
-  "hydra.symbols"() {names = ["D"], kinds = ["dim"], defaults = [unit], options = [1]} : () -> ()
+  "hydra.symbols"() {names = ["D"], kinds = [0 : i32], defaults = [unit], options = [1]} : () -> ()
 }
 
 // -----

@@ -27,7 +27,7 @@ hydra.model @m version 1 {
 }
 
 // From eight rows on, a combination that works number by number is a loop from row to row, in front of which stands the first.
-// LOOP: hydra.entry @scan_0(%chunk0: tensor<1x1x3xf32>, %carried0: tensor<1x3xf32>) walk <11 over[1] carried 1 stacked[1]> {
+// LOOP: hydra.entry @scan_0(%chunk0: tensor<1x1x3xf32>, %carried0: tensor<1x3xf32>) scan <11 over[1] carried 1 stacked[1]> {
 // LOOP-NEXT: %[[HERE:.*]] = hydra.reshape %chunk0 shape = [1, 3]
 // LOOP-NEXT: %[[SUM:.*]] = hydra.add %carried0, %[[HERE]]
 // LOOP-NEXT: %[[ROW:.*]] = hydra.reshape %[[SUM]] shape = [1, 1, 3]

@@ -5,11 +5,11 @@
 // Many chunks become a loop over an entry of its own, the last short one stands behind it. Parameters are
 // read outside. Two layers share a body unless it depends on the layer.
 hydra.model @m version 1 {
-  // CHECK: hydra.entry @scan_0(%chunk0: tensor<2x3xf32>, %carried0: tensor<1x3xf32>, %kept0: tensor<3xf32>) walk <10 over[0] carried 1 stacked[0]>
+  // CHECK: hydra.entry @scan_0(%chunk0: tensor<2x3xf32>, %carried0: tensor<1x3xf32>, %kept0: tensor<3xf32>) scan <10 over[0] carried 1 stacked[0]>
   // CHECK: hydra.return joined0 = %{{.*}}, carried0 = %{{.*}} : tensor<2x3xf32>, tensor<1x3xf32>
-  // CHECK: hydra.entry @scan_1_0({{.*}}) walk <21 over[0] carried 1>
+  // CHECK: hydra.entry @scan_1_0({{.*}}) scan <21 over[0] carried 1>
   // CHECK-NEXT: %{{.*}} = hydra.sin
-  // CHECK: hydra.entry @scan_1_1({{.*}}) walk <21 over[0] carried 1>
+  // CHECK: hydra.entry @scan_1_1({{.*}}) scan <21 over[0] carried 1>
   // CHECK-NEXT: %{{.*}} = hydra.tanh
   // CHECK-LABEL: hydra.entry @e
   // CHECK: %[[U:.*]] = hydra.use @layers.0.w
@@ -22,8 +22,8 @@ hydra.model @m version 1 {
 
   // The derivative iterates backwards: over the sequence, what was carried into every chunk, and the gradient of
   // the joined result; it carries the gradient of what is carried and the sum of that of the parameter.
-  // GRAD: hydra.entry @scan_0_backward_0({{.*}}) walk <10 over[0, 0, 0] carried 2 stacked[0] reverse true>
-  // GRAD: hydra.entry @scan_0_saving_0({{.*}}) walk <10 over[0] carried 1 stacked[0, 0]>
+  // GRAD: hydra.entry @scan_0_backward_0({{.*}}) scan <10 over[0, 0, 0] carried 2 stacked[0] reverse true>
+  // GRAD: hydra.entry @scan_0_saving_0({{.*}}) scan <10 over[0] carried 1 stacked[0, 0]>
   // GRAD: %[[SAVED:.*]]:3 = hydra.loop @scan_0_saving_0
   // GRAD: hydra.loop @scan_0_backward_0(%{{.*}}, %[[SAVED]]#1,
   hydra.stack @layers[2] {

@@ -4,7 +4,7 @@
 // joined result to its place, and what is carried where it was, so the initial value is copied only
 // because somebody reads it later.
 hydra.model @m version 1 bound {symbols = {}} {
-  hydra.entry @body(%chunk0: tensor<2x4xf32>, %carried0: tensor<2x4xf32>) walk <8 over [0] carried 1 stacked [0] reverse true> {
+  hydra.entry @body(%chunk0: tensor<2x4xf32>, %carried0: tensor<2x4xf32>) scan <8 over [0] carried 1 stacked [0] reverse true> {
     %y = hydra.mul %chunk0, %carried0 : tensor<2x4xf32>, tensor<2x4xf32>
     %next = hydra.add %carried0, %chunk0 : tensor<2x4xf32>, tensor<2x4xf32>
     hydra.return joined0 = %y, carried0 = %next : tensor<2x4xf32>, tensor<2x4xf32>
@@ -27,7 +27,7 @@ hydra.model @m version 1 bound {symbols = {}} {
   }
 
   // Groups read chunks of slices where these lie, and write joined results where a concatenation wants them.
-  hydra.entry @sums(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) walk <4 over [1] carried 1 stacked [1]> {
+  hydra.entry @sums(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) scan <4 over [1] carried 1 stacked [1]> {
     %next = hydra.add %carried0, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
     hydra.return joined0 = %carried0, carried0 = %next : tensor<3x1x8xf32>, tensor<3x1x8xf32>
   }

@@ -5,10 +5,10 @@
 // carries, and runs the inner one again.
 hydra.model @m version 1 bound {symbols = {}} {
   hydra.param @w [3] init = normal(1.0)
-  // CHECK: hydra.entry @body_part_0({{.*}}) walk <4 over[0] carried 1>
+  // CHECK: hydra.entry @body_part_0({{.*}}) scan <4 over[0] carried 1>
   // CHECK-NOT: hydra.entry @body(
-  // CHECK: hydra.entry @seven({{.*}}) walk <7 over[0] carried 1>
-  // CHECK: hydra.entry @body_parts_0(%chunk0: tensor<4x3xf32>, %carried0: tensor<1x3xf32>) walk <3 over[0] carried 1>
+  // CHECK: hydra.entry @seven({{.*}}) scan <7 over[0] carried 1>
+  // CHECK: hydra.entry @body_parts_0(%chunk0: tensor<4x3xf32>, %carried0: tensor<1x3xf32>) scan <3 over[0] carried 1>
   // CHECK: hydra.loop @body_part_0(%chunk0, %carried0)
   // CHECK: hydra.entry @e
   // CHECK: hydra.loop @body_parts_0
@@ -16,13 +16,13 @@ hydra.model @m version 1 bound {symbols = {}} {
   // GRAD: hydra.entry @body_parts_0_backward_0
   // GRAD: hydra.loop @body_part_0_saving_0(
   // GRAD: hydra.loop @body_part_0_backward_0
-  // GRAD: hydra.entry @body_parts_0_saving_0({{.*}}) walk <3 over[0] carried 1 stacked[0]>
-  hydra.entry @body(%chunk0: tensor<1x3xf32>, %carried0: tensor<1x3xf32>) walk <12 over[0] carried 1> {
+  // GRAD: hydra.entry @body_parts_0_saving_0({{.*}}) scan <3 over[0] carried 1 stacked[0]>
+  hydra.entry @body(%chunk0: tensor<1x3xf32>, %carried0: tensor<1x3xf32>) scan <12 over[0] carried 1> {
     %curve = hydra.tanh %carried0 : tensor<1x3xf32>
     %next = hydra.mul %chunk0, %curve : tensor<1x3xf32>, tensor<1x3xf32>
     hydra.return carried0 = %next : tensor<1x3xf32>
   }
-  hydra.entry @seven(%chunk0: tensor<1x3xf32>, %carried0: tensor<1x3xf32>) walk <7 over[0] carried 1> {
+  hydra.entry @seven(%chunk0: tensor<1x3xf32>, %carried0: tensor<1x3xf32>) scan <7 over[0] carried 1> {
     %next = hydra.add %chunk0, %carried0 : tensor<1x3xf32>, tensor<1x3xf32>
     hydra.return carried0 = %next : tensor<1x3xf32>
   }

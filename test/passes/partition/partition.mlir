@@ -103,7 +103,7 @@ hydra.model @m version 1 {
 hydra.model @m version 1 {
   hydra.param @w [3] init = normal(1.0)
   hydra.param @start [3] init = zeros
-  // CHECK: hydra.entry @scan_0_backward_0_rank_0(%chunk0: tensor<1x2x3xf32>, %carried0: tensor<2x3xf32>, %carried1: tensor<3xf32>, %kept0: tensor<3xf32>) walk <9
+  // CHECK: hydra.entry @scan_0_backward_0_rank_0(%chunk0: tensor<1x2x3xf32>, %carried0: tensor<2x3xf32>, %carried1: tensor<3xf32>, %kept0: tensor<3xf32>) scan <9
   // CHECK-NOT: hydra.all_reduce
   // CHECK: hydra.entry @scan_0_saving_0_rank_{{[0-9]+}}(%chunk0: tensor<2x1x3xf32>, %carried0: tensor<2x3xf32>, %kept0: tensor<3xf32>)
   // CHECK-NOT: hydra.all_reduce

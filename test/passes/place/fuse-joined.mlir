@@ -18,7 +18,7 @@
 // KERNEL: plan.launch @lanes_{{.*}} {bytes = 2784 : i64
 // KERNEL-NOT: plan.loop
 hydra.model @m version 1 bound {symbols = {}} {
-  hydra.entry @body(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) walk <9 over [1] carried 1 stacked [1, 1] reverse true> {
+  hydra.entry @body(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) scan <9 over [1] carried 1 stacked [1, 1] reverse true> {
     %turned = hydra.mul %carried0, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
     %next = hydra.add %turned, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
     hydra.return joined0 = %carried0, joined1 = %next, carried0 = %next : tensor<3x1x8xf32>, tensor<3x1x8xf32>, tensor<3x1x8xf32>
@@ -29,7 +29,7 @@ hydra.model @m version 1 bound {symbols = {}} {
     %all = hydra.concat %a, %b axis = 2 : tensor<3x9x8xf32>, tensor<3x9x8xf32>
     hydra.return a = %all, b = %c : tensor<3x9x16xf32>, tensor<3x1x8xf32>
   }
-  hydra.entry @rows(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<64x1x128xf32>) walk <8 over [1] carried 1 stacked [1, 1]> {
+  hydra.entry @rows(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<64x1x128xf32>) scan <8 over [1] carried 1 stacked [1, 1]> {
     %sum = hydra.sum %chunk0 axes = [2] keep : tensor<64x1x128xf32>
     %all = hydra.broadcast %sum shape = [64, 1, 128] : tensor<64x1x1xf32>
     %y = hydra.mul %all, %carried0 : tensor<64x1x128xf32>, tensor<64x1x128xf32>

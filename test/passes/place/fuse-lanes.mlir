@@ -7,17 +7,17 @@
 // Not so where the iterations are no multiple of four.
 // CHECK-DAG: plan.kernel @lanes_{{[0-9]+}} {{.*}}first += 18{{.*}}s[ahead] = widen(v{{[0-9]+}}[int64((first + ahead)) * 1]);
 hydra.model @m version 1 bound {symbols = {}} {
-  hydra.entry @forward(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) walk <16 over [1] carried 1 stacked [1]> {
+  hydra.entry @forward(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) scan <16 over [1] carried 1 stacked [1]> {
     %turned = hydra.mul %carried0, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     %next = hydra.add %turned, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     hydra.return joined0 = %next, carried0 = %next : tensor<24x1xf32>, tensor<24x1xf32>
   }
-  hydra.entry @backward(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) walk <16 over [1] carried 1 stacked [1] reverse true> {
+  hydra.entry @backward(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) scan <16 over [1] carried 1 stacked [1] reverse true> {
     %turned = hydra.mul %carried0, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     %next = hydra.add %turned, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     hydra.return joined0 = %next, carried0 = %next : tensor<24x1xf32>, tensor<24x1xf32>
   }
-  hydra.entry @odd(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) walk <18 over [1] carried 1 stacked [1]> {
+  hydra.entry @odd(%chunk0: tensor<24x1xf32>, %carried0: tensor<24x1xf32>) scan <18 over [1] carried 1 stacked [1]> {
     %turned = hydra.mul %carried0, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     %next = hydra.add %turned, %chunk0 : tensor<24x1xf32>, tensor<24x1xf32>
     hydra.return joined0 = %next, carried0 = %next : tensor<24x1xf32>, tensor<24x1xf32>

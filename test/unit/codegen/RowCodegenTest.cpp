@@ -184,12 +184,12 @@ TEST_F(RowCodegenTest, IntegersAndTruthValues) {
     for (unsigned d = 0; d < domain.rowShape.size() + domain.innerShape.size(); ++d)
       position = e.binary(RowBinary::Add, e.binary(RowBinary::Mul, position, e.constant(10.0, i32)),
                           e.index(d));
-    RowValue below = e.compare(RowPredicate::Lt, i, r);
+    RowValue below = e.compare(Predicate::lt, i, r);
     RowValue chosen = e.select(below, x, e.unary(RowUnary::Neg, x));
     RowValue whole = e.cast(e.binary(RowBinary::Mul, x, e.constant(100.0, f32)), i32);
     RowProgram program =
         e.finish({position, below, chosen, whole, e.cast(t, f32), e.binary(RowBinary::Max, i, r),
-                  e.compare(RowPredicate::Ne, t, below), e.select(t, i, r)},
+                  e.compare(Predicate::ne, t, below), e.select(t, i, r)},
                  {{RowForm::Tile, RowType::I32},
                   {RowForm::Tile, RowType::I1},
                   {RowForm::Tile, RowType::F32},
@@ -221,8 +221,8 @@ TEST_F(RowCodegenTest, Words) {
 TEST_F(RowCodegenTest, Predicates) {
   start({{50}, {}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::F32}});
   std::vector<std::pair<RowTerm, RowForm>> results;
-  for (RowPredicate p : {RowPredicate::Eq, RowPredicate::Ne, RowPredicate::Lt, RowPredicate::Le,
-                         RowPredicate::Gt, RowPredicate::Ge})
+  for (Predicate p :
+       {Predicate::eq, Predicate::ne, Predicate::lt, Predicate::le, Predicate::gt, Predicate::ge})
     results.push_back({{recorder.get(), recorder->compare(p, in(0), in(1))}, RowForm::Tile});
   RowProgram program = finish(results, RowType::I1);
   std::vector<Numbers> inputs = randomInputs(program, 4);

@@ -99,7 +99,7 @@ private:
       return isFloat(node.type) ? binary(f, in(0), in(1)) : test::ofWords(f, in(0), in(1));
     }
     case RowNode::Kind::Compare:
-      return compare(static_cast<RowPredicate>(node.code), in(0), in(1));
+      return compare(static_cast<Predicate>(node.code), in(0), in(1));
     case RowNode::Kind::Select:
       return in(0) != 0.0 ? in(1) : in(2);
     case RowNode::Kind::Cast:
@@ -162,19 +162,19 @@ private:
     return a;
   }
 
-  static bool compare(RowPredicate p, double a, double b) {
+  static bool compare(Predicate p, double a, double b) {
     switch (p) {
-    case RowPredicate::Eq:
+    case Predicate::eq:
       return a == b;
-    case RowPredicate::Ne:
+    case Predicate::ne:
       return a != b;
-    case RowPredicate::Lt:
+    case Predicate::lt:
       return a < b;
-    case RowPredicate::Le:
+    case Predicate::le:
       return a <= b;
-    case RowPredicate::Gt:
+    case Predicate::gt:
       return a > b;
-    case RowPredicate::Ge:
+    case Predicate::ge:
       return a >= b;
     }
     return false;
