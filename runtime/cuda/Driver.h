@@ -51,6 +51,7 @@ struct Driver {
   X(cuStreamEndCapture, cuStreamEndCapture)                                                        \
   X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3)                                             \
   X(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2)                                     \
+  X(cuGraphNodeGetType, cuGraphNodeGetType)                                                        \
   X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph)                                      \
   X(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v2)                       \
   X(cuGraphAddNode, cuGraphAddNode_v2)                                                             \

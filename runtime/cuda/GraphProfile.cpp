@@ -5,6 +5,14 @@ namespace hydra::runtime::cuda {
 
 using namespace hydra::planfile;
 
+/// Whether runs of a node are recorded. A call may end in a node whose runs are not: what joins the
+/// streams of NCCL's copy engines.
+static bool isRecorded(CUgraphNode node) {
+  CUgraphNodeType type{};
+  driver().check(driver().cuGraphNodeGetType(node, &type), "cannot look at a captured graph");
+  return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
 void GraphProfile::note(const CudaProgram &program, const Node &node, CUstream stream,
                         std::set<CUgraphNode> &known) {
   const Driver &d = driver();
@@ -19,14 +27,15 @@ void GraphProfile::note(const CudaProgram &program, const Node &node, CUstream s
   const uint64_t tag = static_cast<uint64_t>(&program - programs.data()) << 33 |
                        static_cast<uint64_t>(&node - program.nodes.data()) << 1;
   std::vector<CUgraphNode> fresh(last, last + count);
-  bool isLast = true;
+  bool counts = true; // calls, by the runs of one node that CUPTI records
   while (!fresh.empty()) {
     const CUgraphNode one = fresh.back();
     fresh.pop_back();
     if (!known.insert(one).second)
       continue;
-    cupti->noteNode(one, tag | isLast);
-    isLast = false;
+    const bool isCounted = counts && isRecorded(one);
+    cupti->noteNode(one, tag | isCounted);
+    counts &= !isCounted;
     size_t before = 0;
     d.check(d.cuGraphNodeGetDependencies(one, nullptr, nullptr, &before),
             "cannot look at a captured graph");

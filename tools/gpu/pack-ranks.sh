@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Packs what a machine with several GPUs needs to test and measure plans for several ranks: programs and plans.
 # That machine needs NVIDIA's driver, CUDA 13's cuBLASLt and NCCL; no compiler and no MLIR.
-# Usage: tools/gpu/pack-ranks.sh [BUILD] [GPUS]    writes BUILD/gpu-ranks.tar.xz, for 2 GPUs unless said otherwise;
-#                                                  there: tar xf gpu-ranks.tar.xz && gpu-ranks/ranks.sh
+# Usage: tools/gpu/pack-ranks.sh [BUILD] [GPUS] [TARGET]    writes BUILD/gpu-ranks.tar.xz, for 2 GPUs and h200 unless said otherwise;
+#                                                           there: tar xf gpu-ranks.tar.xz && gpu-ranks/ranks.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-build=${1:-build/dev} gpus=${2:-2}
+build=${1:-build/dev} gpus=${2:-2} target=${3:-h200}
 out=$build/gpu-ranks
 rm -rf "$out" "$out.tar.xz"
 mkdir -p "$out"/{bin,lib,old,bits,bench}
@@ -24,7 +24,7 @@ ldd "$build/bin/hydra-run" | awk '$2 == "=>" && $1 !~ /^lib(c|m|stdc\+\+|gcc_s)\
 "${CXX:-g++}" -shared -fPIC -o "$out/old/libnccl.so.2" "$out/old.cpp"
 rm "$out/old.cpp"
 
-compile() { "$build/bin/hydrac" "$@" --target=h200; }
+compile() { "$build/bin/hydrac" "$@" --target="$target"; }
 # Training in f32, without a clip, parameters cut whatever their size: N micro-batches on one GPU and N GPUs make the
 # same bytes. HYDRA balances the experts of a batch, so one GPU has its whole batch there.
 while read -r name batch flags; do
@@ -61,6 +61,7 @@ while read -r name batch flags; do
     --reshard=never -o "$out/bench/$name-fsdp-never.fb"
 done << 'ROWS'
 small-4x1024 4 --preset=small --seq=1024 --no-clip
+medium-4x512 4 --preset=medium --seq=512 --no-clip
 xl-4x512 4 --preset=xl --seq=512 --no-clip
 2.7B-4x1024 4 --preset=2.7B --seq=1024 --no-clip
 ROWS

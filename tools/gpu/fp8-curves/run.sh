@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Trains every plan of plans.sh on the same tokens, one run after another on each GPU.
-# Usage: run.sh FOLDER [SECONDS]    no run begins after so many seconds (default: 3600). Writes FOLDER/losses.json, anew behind
-# every run, so that what is finished is there when something ends the script
+# Usage: run.sh FOLDER [SECONDS [MODEL]]    no run begins after so many seconds (default: 3600), and only those of one model where it
+# is named, small or wide. Writes FOLDER/losses.json, anew behind every run, so that what is finished is there when something ends
+# the script
 set -euo pipefail
 cd "$1"
-limit=${2:-3600}
+limit=${2:-3600} model=${3:-}
 export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 rm -rf logs claims
 mkdir logs claims
@@ -34,6 +35,7 @@ worker() { # GPU: takes the next run that nobody has
   local gpu=$1 run plan seed begin
   for run in "${runs[@]}"; do
     read -r plan seed <<< "$run"
+    [[ $plan == "$model"* ]] || continue
     [ "$SECONDS" -lt "$limit" ] || return 0
     mkdir "claims/$plan-$seed" 2> /dev/null || continue
     begin=$SECONDS
