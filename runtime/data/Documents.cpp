@@ -46,6 +46,17 @@ bool tokensEndAt(std::string_view all, size_t place, const text::Tokenizer &toke
   }
 }
 
+/// The first separator from `begin` on; an empty text behind `all` where there is none.
+std::string_view firstSeparator(std::string_view all, size_t begin,
+                                std::span<const std::string> separators) {
+  std::string_view first = all.substr(all.size());
+  for (const std::string &separator : separators)
+    if (const size_t at = all.find(separator, begin);
+        at < static_cast<size_t>(first.data() - all.data()))
+      first = all.substr(at, separator.size());
+  return first;
+}
+
 std::string_view withoutLineBreaks(std::string_view document, bool begins, bool ends) {
   const auto isBreak = [](char c) { return c == '\n' || c == '\r'; };
   while (begins && !document.empty() && isBreak(document.front()))
@@ -60,7 +71,7 @@ std::string_view withoutLineBreaks(std::string_view document, bool begins, bool 
 ChunkReader::ChunkReader(std::unique_ptr<ByteSource> from, std::string file,
                          const TextFormat &format, const text::Tokenizer &tokenizer)
     : source(std::move(from)), name(std::move(file)), format(format), tokenizer(tokenizer),
-      separator(format.jsonLines ? "\n" : format.separator) {}
+      separators(format.jsonLines ? std::vector<std::string>{"\n"} : format.separators) {}
 
 void ChunkReader::fill() {
   while (!atEnd && buffer.size() < wanted) {
@@ -79,9 +90,14 @@ void ChunkReader::fill() {
 
 /// Where a chunk of the buffer ends; npos: more is needed.
 size_t ChunkReader::findCut() const {
-  if (!separator.empty())
+  size_t end = 0, longest = 2;
+  for (const std::string &separator : separators) {
+    longest = std::max(longest, separator.size());
     if (const size_t found = buffer.rfind(separator); found != std::string::npos)
-      return found + separator.size();
+      end = std::max(end, found + separator.size());
+  }
+  if (end > 0)
+    return end;
   if (format.jsonLines) {
     if (buffer.size() >= kLongestLine)
       fail("{}: line {} has more than {} MiB", name, line, kLongestLine >> 20);
@@ -92,7 +108,7 @@ size_t ChunkReader::findCut() const {
   constexpr size_t farthest = kChunk;
   constexpr int tries = 64;
   // A separator may begin at the end of the buffer.
-  size_t at = buffer.size() - std::max<size_t>(separator.size(), 2);
+  size_t at = buffer.size() - longest;
   const size_t last = at - std::min(at, farthest);
   for (int tried = 0; at > last && tried < tries; --at)
     if (buffer[at] == ' ' && isLetter(buffer[at - 1]) && isLetter(buffer[at + 1])) {
@@ -110,8 +126,8 @@ void ChunkReader::take(size_t end, Chunk &chunk) {
   chunk.begins = !inside;
   chunk.ends = end == buffer.size() && atEnd;
   chunk.text.assign(buffer, 0, end);
-  if (!separator.empty() && chunk.text.ends_with(separator))
-    chunk.ends = true;
+  chunk.ends |= std::ranges::any_of(
+      separators, [&](const std::string &separator) { return chunk.text.ends_with(separator); });
   inside = !chunk.ends;
   line += static_cast<uint64_t>(std::count(chunk.text.begin(), chunk.text.end(), '\n'));
   byte += end;
@@ -154,12 +170,12 @@ public:
     const std::string_view all = chunk.text;
     size_t begin = 0;
     while (true) {
-      const size_t found =
-          format.separator.empty() ? std::string_view::npos : all.find(format.separator, begin);
-      const bool isLast = found == std::string_view::npos;
+      const std::string_view separator = firstSeparator(all, begin, format.separators);
+      const size_t found = static_cast<size_t>(separator.data() - all.data());
+      const bool isLast = separator.empty();
       const bool begins = begin > 0 || chunk.begins, ends = !isLast || chunk.ends;
-      std::string_view document = all.substr(begin, isLast ? found : found - begin);
-      if (!format.separator.empty())
+      std::string_view document = all.substr(begin, found - begin);
+      if (!format.separators.empty())
         document = withoutLineBreaks(document, begins, ends);
       try {
         part(document, false, ends);
@@ -172,7 +188,7 @@ public:
       }
       if (isLast)
         return;
-      begin = found + format.separator.size();
+      begin = found + separator.size();
     }
   }
 

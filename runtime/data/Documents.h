@@ -13,9 +13,9 @@ namespace hydra::data {
 
 struct TextFormat {
   bool jsonLines = false; // else text
-  /// What stands between documents of text; line breaks around a document are not part of it.
-  /// Empty: a file is one, as it is.
-  std::string separator = {};
+  /// Each of them ends a document of text; line breaks around a document are not part of it. None:
+  /// a file is one, as it is.
+  std::vector<std::string> separators = {};
   std::string field = "text"; // of a line, its document; or, where `response` is not empty, ...
   std::string prompt = {}, response = {}; // ... the fields of the two parts of a document
   bool leaveOutBad = false;               // documents that cannot be read are counted, and no Error
@@ -50,7 +50,7 @@ private:
   std::string name;
   const TextFormat &format;
   const text::Tokenizer &tokenizer;
-  std::string separator; // of what chunks hold whole; empty: nothing
+  std::vector<std::string> separators; // of what chunks hold whole
   std::string buffer;
   size_t wanted = kChunk;
   uint64_t line = 1, byte = 0; // of the buffer

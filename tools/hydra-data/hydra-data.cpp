@@ -53,18 +53,18 @@ bool isJsonLines(const Options &options, std::filesystem::path path) {
 
 data::TextFormat formatOf(const Options &options, const std::string &file) {
   data::TextFormat format{.jsonLines = isJsonLines(options, file),
-                          .separator = {},
+                          .separators = {},
                           .field = options.field,
                           .prompt = options.prompt,
                           .response = options.response,
                           .leaveOutBad = options.leaveOutBad};
   constexpr std::string_view at = "at:";
   if (options.split == "line")
-    format.separator = "\n";
+    format.separators = {"\n"};
   else if (options.split == "blank")
-    format.separator = "\n\n";
+    format.separators = {"\n\n", "\n\r\n"};
   else if (options.split.starts_with(at))
-    format.separator = options.split.substr(at.size());
+    format.separators = {options.split.substr(at.size())};
   return format;
 }
 

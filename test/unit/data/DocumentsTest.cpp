@@ -57,10 +57,12 @@ using Texts = std::vector<std::string>;
 TEST_F(DocumentsTest, TextIsCutAtItsSeparator) {
   EXPECT_EQ(documentsOf("\na\n\nb\n", {}).documents, (Texts{"\na\n\nb\n"}));
   EXPECT_EQ(documentsOf("", {}).documents, Texts{});
-  EXPECT_EQ(documentsOf("\na\r\n\nb c", {.separator = "\n"}).documents, (Texts{"a", "b c"}));
-  EXPECT_EQ(documentsOf("a\nb\n\n\n\n\nc\n\n", {.separator = "\n\n"}).documents,
+  EXPECT_EQ(documentsOf("\na\r\n\nb c", {.separators = {"\n"}}).documents, (Texts{"a", "b c"}));
+  EXPECT_EQ(documentsOf("a\nb\n\n\n\n\nc\n\n", {.separators = {"\n\n"}}).documents,
             (Texts{"a\nb", "c"}));
-  EXPECT_EQ(documentsOf("<e>a\n<e><e>b<e", {.separator = "<e>"}).documents, (Texts{"a", "b<e"}));
+  EXPECT_EQ(documentsOf("a\r\nb\r\n\r\nc\n\nd\r\n", {.separators = {"\n\n", "\n\r\n"}}).documents,
+            (Texts{"a\r\nb", "c", "d"}));
+  EXPECT_EQ(documentsOf("<e>a\n<e><e>b<e", {.separators = {"<e>"}}).documents, (Texts{"a", "b<e"}));
 }
 
 TEST_F(DocumentsTest, JsonLinesHaveFields) {
@@ -89,7 +91,7 @@ TEST_F(DocumentsTest, PackedFilesHoldTheSame) {
   std::string content;
   for (int i = 0; i < 200000; ++i)
     content += "line " + std::to_string(i) + "\n";
-  const TextFormat lines{.separator = "\n"};
+  const TextFormat lines{.separators = {"\n"}};
   const Texts expected = documentsOf(content, lines).documents;
   ASSERT_EQ(expected.size(), 200000u);
   for (const auto &pack : {gzip, zstd}) {
@@ -142,7 +144,7 @@ TEST_F(DocumentsTest, EncodersKnowNothingOfTextsBefore) {
 TEST_F(DocumentsTest, BadTextIsNamedOrLeftOut) {
   const auto tokenizer =
       text::readTokenizer(std::filesystem::path(HYDRA_SOURCE_DIR) / "test/text/goldens/words.json");
-  TextInput file{write("input", "good\nbad\xff\nfine"), {.separator = "\n"}};
+  TextInput file{write("input", "good\nbad\xff\nfine"), {.separators = {"\n"}}};
   EXPECT_NE(errorOf([&] {
               idsOf(file, *tokenizer, 2);
             }).find("input: in the text from byte 5 on: byte 3 of the text is no UTF-8"),

@@ -62,7 +62,7 @@ inline bool readHostile(HostileKind kind, std::span<const std::byte> bytes) {
   try {
     switch (kind) {
     case HostileKind::text:
-      readDocuments(bytes, {.separator = "\n\n"});
+      readDocuments(bytes, {.separators = {"\n\n", "\n\r\n"}});
       break;
     case HostileKind::jsonLines:
       readDocuments(bytes, {.jsonLines = true});
