@@ -195,6 +195,11 @@ void Config::wantFlag(std::string_view field, bool expected) {
                            : "false; anything else is not supported");
 }
 
+void Config::wantOffUnlessRead(std::string_view field) {
+  if (!known.contains(field))
+    wantFlag(field, false);
+}
+
 void Config::ignore(std::span<const std::string_view> fields) {
   for (const std::string_view field : fields)
     known.emplace(field);
@@ -202,7 +207,7 @@ void Config::ignore(std::span<const std::string_view> fields) {
 
 void Config::finish(std::string_view what) const {
   for (const auto &[field, value] : object.items())
-    if (!known.contains(field) && !value.is_null())
+    if (!known.contains(field) && !value.is_null() && !(value.is_structured() && value.empty()))
       fail("{}: the field '{}' of {} is not supported; it may change what the model computes",
            place, shown(field), what);
 }

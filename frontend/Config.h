@@ -45,6 +45,8 @@ public:
 
   /// Throws Error unless the field is missing or `expected`.
   void wantFlag(std::string_view field, bool expected);
+  /// The same of a flag of other families, unless the family has read it.
+  void wantOffUnlessRead(std::string_view field);
   /// Says of fields that they do not matter.
   void ignore(std::span<const std::string_view> fields);
   /// Throws Error that names the first field that nothing has read or ignored. `what` reads it:

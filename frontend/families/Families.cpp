@@ -31,8 +31,9 @@ constexpr Family kFamilies[] = {
 /// and what a call returns. Dropout is of training by others; here there is none.
 constexpr std::string_view kHarmless[] = {
     // Files.
-    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path",
-    "auto_map", "dtype", "is_llama_config", "torch_dtype", "torchscript", "transformers.js_config",
+    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled",
+    "_name_or_path", "attn_implementation", "auto_map", "custom_pipelines", "dtype",
+    "is_llama_config", "torch_dtype", "torchscript", "transformers.js_config",
     "transformers_version", "unsloth_fixed", "unsloth_version", "use_bfloat16",
     // Tokens.
     "bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id", "prefix",
@@ -41,24 +42,28 @@ constexpr std::string_view kHarmless[] = {
     "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty",
     "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
     "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
-    "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups",
-    "num_beams", "num_return_sequences", "remove_invalid_values", "repetition_penalty",
-    "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p",
-    "use_cache",
+    "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "remove_invalid_values",
+    "repetition_penalty", "suppress_tokens", "task_specific_params", "temperature", "top_k",
+    "top_p", "typical_p", "use_cache",
     // Training.
     "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout",
     "embd_pdrop", "embedding_dropout", "gradient_checkpointing", "hidden_dropout",
-    "hidden_dropout_prob", "resid_pdrop", "tf_legacy_loss",
+    "hidden_dropout_prob", "neftune_noise_alpha", "num_steps", "resid_pdrop", "tf_legacy_loss",
     // Other heads, and results of a call.
     "_num_labels", "finetuning_task", "id2label", "label2id", "output_attentions",
     "output_hidden_states", "output_scores", "problem_type", "return_dict",
     "return_dict_in_generate",
     // How others compute the same.
-    "chunk_size_feed_forward", "max_sequence_length", "pretraining_tp", "reorder_and_upcast_attn"};
+    "chunk_size_feed_forward", "max_sequence_length", "pretraining_tp", "reorder_and_upcast_attn",
+    "use_flash_attention_2"};
 
 /// Flags that change everything.
 constexpr std::string_view kFalse[] = {"add_cross_attention", "is_encoder_decoder",
                                        "rope_interleaved", "tie_encoder_decoder"};
+
+/// Of families that have them; files of others may say that there are none.
+constexpr std::string_view kBiases[] = {"attention_bias", "mlp_bias"};
 
 std::string known() {
   std::string list;
@@ -88,6 +93,8 @@ Architecture readArchitecture(Config config) {
   for (const std::string_view field : kFalse)
     config.wantFlag(field, false);
   Architecture architecture = family->read(config);
+  for (const std::string_view field : kBiases)
+    config.wantOffUnlessRead(field);
   config.ignore(kHarmless);
   config.finish(fmt::format("model_type '{}'", type));
   return architecture;

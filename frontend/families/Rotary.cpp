@@ -118,6 +118,8 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
   rotary.base = scaling.positive("rope_theta", rotary.base);
   rotary.width =
       rotaryWidth(scaling, headWidth, scaling.positive("partial_rotary_factor", defaultPart));
+  constexpr std::string_view harmless[] = {"finetuned"};
+  scaling.ignore(harmless);
   using enum Rotary::Scaling;
   rotary.scaling = readScaling(scaling);
   if (rotary.scaling == None) {
@@ -167,7 +169,8 @@ Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
   if (now && before)
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
   if (now || before) {
-    // Programs differ in which of two places they believe, and some in what stands for the outer one.
+    // Programs differ in which of two places they believe, and some in what stands for the outer
+    // one.
     Config scaling = std::move(now ? *now : *before);
     const int64_t outer = rotary.original;
     if (const auto inner = scaling.findInteger(kOriginal, 2);

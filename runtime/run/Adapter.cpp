@@ -51,7 +51,9 @@ public:
       fail("{}: expected an object in JSON", place);
   }
 
-  void check(const hydra::runtime::AdapterScale &scale) const {
+  /// `tensors`: names of the adapters' tensors, as PEFT has them.
+  void check(const hydra::runtime::AdapterScale &scale,
+             const std::set<std::string, std::less<>> &tensors) const {
     want("peft_type", json("LORA"));
     want("r", json(scale.rank));
     if (const auto alpha = content.find("lora_alpha");
@@ -60,16 +62,50 @@ public:
     if (const auto bias = content.find("bias"); bias != content.end())
       want("bias", json("none"));
     // Other ways of adapting, which change what the matrices mean.
-    static constexpr std::array kOff = {"use_dora",     "use_rslora",    "modules_to_save",
-                                        "rank_pattern", "alpha_pattern", "layer_replication",
-                                        "lora_bias"};
+    static constexpr std::array kOff = {"use_dora",
+                                        "use_rslora",
+                                        "modules_to_save",
+                                        "rank_pattern",
+                                        "alpha_pattern",
+                                        "layer_replication",
+                                        "lora_bias",
+                                        "layers_to_transform",
+                                        "layers_pattern",
+                                        "trainable_token_indices",
+                                        "alora_invocation_tokens",
+                                        "use_qalora"};
     for (const char *name : kOff)
       if (const auto value = content.find(name);
           value != content.end() && !value->empty() && *value != json(false))
         reject(name, "nothing, which is all that is supported");
+    // As PEFT draws first values; others change the base as well.
+    const auto first = content.find("init_lora_weights");
+    if (first != content.end() && first->is_string() && *first != json("gaussian"))
+      reject("init_lora_weights", "true, false or \"gaussian\", which leave the base as it is");
+    checkTargets(tensors);
   }
 
 private:
+  /// Whether each tensor belongs to a module that is named, by its name or by the end of it, and
+  /// each name to a tensor. A text is a pattern, or `all-linear`, which is not compared.
+  void checkTargets(const std::set<std::string, std::less<>> &tensors) const {
+    const auto targets = content.find("target_modules");
+    if (targets == content.end() || !targets->is_array())
+      return;
+    const auto isOf = [](const std::string &tensor, const json &target) {
+      return target.is_string() &&
+             ("." + tensor).find("." + target.get<std::string>() + ".lora_") != std::string::npos;
+    };
+    for (const std::string &tensor : tensors)
+      if (tensor.find(".lora_") != std::string::npos &&
+          std::ranges::none_of(*targets, [&](const json &t) { return isOf(tensor, t); }))
+        reject("target_modules", fmt::format("one of {} too", shown(tensor)));
+    for (const json &target : *targets)
+      if (std::ranges::none_of(tensors, [&](const std::string &t) { return isOf(t, target); }))
+        reject("target_modules",
+               fmt::format("no {}, which the plan does not adapt", shown(target.dump())));
+  }
+
   void want(const char *name, const json &expected) const {
     if (const auto value = content.find(name); value == content.end() || *value != expected)
       reject(name, expected.dump());
@@ -113,7 +149,7 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
   const std::optional<AdapterScale> scale = adapterScaleOf(file.plan());
   if (!scale)
     fail("--adapter: {} has no adapters; compile the model with --lora", file.origin());
-  std::set<std::string, std::less<>> known;
+  std::set<std::string, std::less<>> known, tensors;
   for (const Variable *variable : *file.plan().variables())
     if (isAdapter(*variable)) {
       const std::string here = variable->name()->str(),
@@ -122,11 +158,12 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
         fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
              shown(there));
       known.insert({here, there});
+      tensors.insert(there);
     }
   given.checkNames(known);
   checkScale(given, *scale);
   if (std::error_code code; fs::is_directory(path, code))
-    Configuration(path / kConfig).check(*scale);
+    Configuration(path / kConfig).check(*scale, tensors);
 }
 
 std::string AdapterFile::nameOf(const Variable &variable) const {

@@ -125,6 +125,9 @@ public:
         out.append(part.text, begin, end - begin);
       else
         out += content;
+      if (out.size() > kMostBytes)
+        support::fail("the tokenizer's normalizers make more than {} MiB of a text",
+                      kMostBytes >> 20);
       if (matches && begin == 0 && end > 0 && content.empty())
         part.atBegin = false;
     });
@@ -132,6 +135,8 @@ public:
   }
 
 private:
+  static constexpr size_t kMostBytes = size_t{1} << 28;
+
   Pattern pattern;
   std::string content;
 };
