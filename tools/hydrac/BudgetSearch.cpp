@@ -15,6 +15,8 @@ constexpr int kRounds = 10;
 constexpr double kGain = 0.995;
 /// Choices that may be given up one after the other.
 constexpr int kRelaxations = 8;
+/// How far above the budget what saves most may be, for less to be worth a trial.
+constexpr double kNear = 1.1;
 
 double mix(double a, double b, double share) { return a + (b - a) * share; }
 
@@ -267,6 +269,24 @@ void Search::relax(uint64_t bytes) {
   }
 }
 
+/// What saves memory by itself may need some beside other choices.
+void Search::descend(uint64_t bytes) {
+  while (!best(bytes)) {
+    const Point from = front().back();
+    std::vector<Point> less;
+    for (size_t i = 0; i < from.size(); ++i)
+      for (const int level : {0, from[i] - 1}) {
+        Point point = from;
+        point[i] = std::max(level, 0);
+        if (space.exists(point))
+          less.push_back(point);
+      }
+    measure(less);
+    if (front().back() == from)
+      return;
+  }
+}
+
 std::optional<Point> Search::fastestWithin(uint64_t bytes) {
   measure({space.fastest()});
   if (tried.at(space.fastest()).bytes <= bytes)
@@ -275,8 +295,11 @@ std::optional<Point> Search::fastestWithin(uint64_t bytes) {
   last = tried.at(space.thriftiestWithoutLast()).bytes > bytes && makesLast(space.thriftiest());
   const Point least = last ? space.thriftiest() : space.thriftiestWithoutLast();
   measure({least});
-  if (tried.at(least).bytes > bytes)
+  if (tried.at(least).bytes > bytes) {
+    if (double(tried.at(least).bytes) < kNear * double(bytes))
+      descend(bytes);
     return best(bytes);
+  }
   trySingles();
   for (int round = 0; round < kRounds; ++round) {
     const std::vector<Point> next = candidates(bytes);

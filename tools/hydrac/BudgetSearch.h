@@ -102,7 +102,10 @@ private:
   /// Whether a point makes a choice that is the last to be made.
   bool makesLast(const Point &point) const;
   /// From the fastest trial that fits on, tries single choices with less or nothing of them.
+  /// From the point that takes least by one choice less, while that takes less still and nothing
   void relax(uint64_t bytes);
+  /// From the trial that takes least, tries one choice less, while that takes less still and nothing fits.
+  void descend(uint64_t bytes);
   void forEachPoint(const std::function<void(const Point &)> &visit) const;
   /// Whether two points differ in even choices at most.
   bool isAlike(const Point &a, const Point &b) const;
