@@ -176,6 +176,19 @@ void Batch::write(Executor &executor, const Program &program) const {
         executor.write(input->tensor(), entry.values);
 }
 
+std::optional<int64_t> Batch::countedLabels() const {
+  std::optional<int64_t> count;
+  for (const Entry &entry : entries) {
+    if (entry.input->kind() != InputKind::labels)
+      continue;
+    const support::DType dtype = dtypeOf(*entry.tensor);
+    const size_t labels = entry.values.size() / support::byteSize(dtype);
+    for (size_t i = 0; i < labels; ++i)
+      count = count.value_or(0) + (integerAt(dtype, entry.values, i) != entry.input->ignored());
+  }
+  return count;
+}
+
 uint64_t hydra::runtime::tokensPerRun(const Plan &plan, const Program &program) {
   for (const Input *input : *program.inputs())
     if (input->kind() == InputKind::tokens)

@@ -50,6 +50,9 @@ public:
   /// Before each run: the program may reuse the bytes of its inputs.
   void write(Executor &executor, const planfile::Program &program) const;
 
+  /// Labels of this rank's rows that count in a loss; nothing where the program takes none.
+  std::optional<int64_t> countedLabels() const;
+
 private:
   struct Entry {
     const planfile::Input *input;

@@ -98,6 +98,23 @@ json identityOf(const PlanFile &file) {
   return identity;
 }
 
+/// How averages of parameters are made, `ema,decay=0.999`; nothing where there are none.
+std::optional<std::string> averageOf(const Plan &plan) {
+  for (const KeyValue *option : *plan.header()->options())
+    if (option->key()->string_view() == "average")
+      return option->value()->str();
+  return std::nullopt;
+}
+
+/// Averages of one kind do not go on as those of another; their numbers may change.
+void checkAverage(const fs::path &directory, const PlanFile &file, const std::string &saved) {
+  const std::optional<std::string> own = averageOf(file.plan());
+  const auto kind = [](const std::string &text) { return text.substr(0, text.find(',')); };
+  if (own && kind(*own) != kind(saved))
+    fail("{}: its averages are {}, those of {} are {}; --weights begins new ones",
+         shownPath(directory), shown(saved), file.origin(), shown(*own));
+}
+
 /// The numbers and texts of an object, by their paths: `symbol F`, `input tokens 0`.
 void collectValues(const json &value, const std::string &path,
                    std::map<std::string, std::string> &values) {
@@ -234,6 +251,10 @@ public:
       damaged("safety: {}", problem);
     return state;
   }
+  /// Nothing in those of plans without averages, and in older ones.
+  std::optional<std::string> average() const {
+    return content.contains("average") ? std::optional(text("average")) : std::nullopt;
+  }
   const json &object(const char *name) const {
     const json &value = member(name);
     if (!value.is_object())
@@ -288,6 +309,8 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   if (format > kFormat)
     fail("{}: checkpoint format {}; expected at most {}", shownPath(checkpoint), format, kFormat);
   checkIdentity(checkpoint, file, reader.object("plan"));
+  if (const std::optional<std::string> average = reader.average())
+    checkAverage(checkpoint, file, *average);
   Manifest manifest;
   constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
   manifest.state.step = reader.integer("step", 0, mostSteps);
@@ -321,6 +344,8 @@ std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingSta
                {"plan", identityOf(file)},
                {"counts", counted},
                {"hashes", hashes}};
+  if (const std::optional<std::string> average = averageOf(file.plan()))
+    content["average"] = *average;
   if (state.scalars)
     content["run"] = jsonOf(*state.scalars);
   if (state.policies)

@@ -28,6 +28,13 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
   if (change.kind == ScheduleKind::wsd && schedule.kind != ScheduleKind::wsd)
     schedule.stable_steps = -1; // unless a flag says how many
   schedule.kind = change.kind.value_or(schedule.kind);
+  if (change.warmup.value_or(0) > 0 && schedule.kind == ScheduleKind::constant) {
+    if (change.kind)
+      hydra::support::fail(
+          "--warmup: the rate of --schedule constant has none; linear stays at its "
+          "peak behind one");
+    schedule.kind = ScheduleKind::linear;
+  }
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
   schedule.clamp = schedule.clamp || change.floor;

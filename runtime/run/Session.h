@@ -31,6 +31,9 @@ struct EvaluationSet {
   TextSource *text = nullptr; // of a whole text; it outlives the session
 };
 
+/// Steps in a row that may change nothing, since they are not finite, unless a run says otherwise.
+inline constexpr int64_t kMostBadSteps = 32;
+
 struct SessionOptions {
   std::optional<std::filesystem::path> inputs;   // safetensors: inputs, and parameters and state
   std::optional<std::filesystem::path> weights;  // safetensors: parameters
@@ -42,7 +45,7 @@ struct SessionOptions {
   int64_t steps = 0;                             // of the whole run, where schedules may end
   TextSource *text = nullptr;                    // where tokens come from; it outlives the session
   std::vector<EvaluationSet> evaluationSets;     // measured as well
-  int64_t maxBadSteps = 32; // steps in a row that may change nothing, since they are not finite
+  int64_t maxBadSteps = kMostBadSteps;
   const Checkpoint *resume = nullptr; // where to begin
   Ranks *ranks = nullptr;             // of a plan with a mesh
   bool runs = true; // or no program is run (--dry-run), and what they derive is not there
@@ -212,8 +215,11 @@ private:
   /// Batch `number` of what is measured or tried; throws on all ranks when one of them cannot read
   /// it.
   void drawMeasured(Part &part, uint64_t number);
-  /// The mean loss over the batches of a text.
+  /// The mean loss over the labels of a text that count. Throws CommonError where none does.
   double measure(Part &part, TextSource &text, const std::string &what);
+  /// The mean of the losses of batches, of which so many labels of this rank's rows count.
+  double meanOverLabels(std::span<const double> losses, std::vector<int64_t> labels,
+                        const std::string &what) const;
   /// How many parameters are not finite, and the first of them; empty if all are.
   std::string badParameters() const;
   /// Counts a step of so many tokens that has been made.

@@ -5,6 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
 using namespace hydra::runtime;
 
 void Session::drawMeasured(Part &part, uint64_t number) {
@@ -42,14 +47,51 @@ double Session::measure(Part &part, TextSource &text, const std::string &what) {
   scalars.write(executor, step);
   text.rewindHeldOut();
   const uint64_t batches = text.heldOutBatches();
-  double sum = 0.0;
+  std::vector<double> losses;
+  std::vector<int64_t> labels; // that count in each of them
   for (uint64_t i = 0; i < batches; ++i) {
     drawMeasured(part, i);
-    sum += runPart(part, 0);
+    losses.push_back(runPart(part, 0));
+    labels.push_back(part.batches[0].countedLabels().value_or(1));
   }
-  const double loss = sum / static_cast<double>(batches);
+  const double loss = meanOverLabels(losses, labels, what);
   checkFinite(what, loss);
   return loss;
+}
+
+/// Batches weigh as many labels as count in them, on all ranks; where these are equally many, all
+/// the same. The losses are those of all ranks already.
+double Session::meanOverLabels(std::span<const double> losses, std::vector<int64_t> labels,
+                               const std::string &what) const {
+  if (options.ranks) {
+    std::vector<int64_t> all(labels.size(), 0);
+    for (const std::vector<std::byte> &part :
+         options.ranks->gather(std::as_bytes(std::span(labels)))) {
+      std::memcpy(labels.data(), part.data(), part.size());
+      for (size_t i = 0; i < all.size(); ++i)
+        all[i] += labels[i];
+    }
+    labels = std::move(all);
+  }
+  std::array<double, 2> sums{}; // of weighted losses and of weights
+  if (!options.ranks || options.ranks->leads()) {
+    const bool isEven = labels.front() > 0 && std::ranges::all_of(labels, [&](int64_t count) {
+                          return count == labels.front();
+                        });
+    for (size_t i = 0; i < losses.size(); ++i) {
+      const double weight = isEven ? 1.0 : static_cast<double>(labels[i]);
+      if (weight > 0)
+        sums[0] += weight * losses[i];
+      sums[1] += weight;
+    }
+  }
+  if (options.ranks) {
+    const std::vector<std::byte> told = options.ranks->broadcast(std::as_bytes(std::span(sums)));
+    std::memcpy(sums.data(), told.data(), sizeof sums);
+  }
+  if (sums[1] == 0)
+    throw CommonError(fmt::format("{}: no label of its {} batches counts", what, losses.size()));
+  return sums[0] / sums[1];
 }
 
 std::vector<Session::Measured> Session::measuredTexts() const {

@@ -66,9 +66,13 @@ public:
     log.start(file.origin(), file.plan().header()->model()->str(), session.steps(), options.steps,
               session.tokens(), symbols);
     try {
-      if (guard)
-        guard->begin();
-      makeSteps();
+      if (session.steps() == options.steps) {
+        complete();
+      } else {
+        if (guard)
+          guard->begin();
+        makeSteps();
+      }
     } catch (const RunEnded &) {
       progress.finish();
       log.end(session.steps(), "error");
@@ -96,6 +100,14 @@ public:
 
 private:
   bool leads() const { return !options.ranks || options.ranks->leads(); }
+
+  /// A run that ended between its last checkpoint and what comes behind all steps.
+  void complete() {
+    if (options.ranks)
+      options.ranks->noteStep(session.steps());
+    progress.note(fmt::format("step {}, the last one, is in the checkpoint", session.steps()));
+    evaluate();
+  }
 
   void makeSteps() {
     if (options.ranks) {
@@ -372,7 +384,7 @@ EvaluationRecord hydra::runtime::measureText(const PlanFile &file, Session &sess
 
 TrainResult hydra::runtime::train(const PlanFile &file, Executor &executor, Session &session,
                                   const TrainOptions &options) {
-  if (session.steps() >= options.steps)
+  if (session.steps() > options.steps)
     fail("--steps {}: the checkpoint is at step {} already", options.steps, session.steps());
   Trainer trainer(file, executor, session, options);
   if (options.begin)

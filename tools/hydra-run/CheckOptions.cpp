@@ -84,6 +84,10 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
   if (options.average && trainPlan && options.steps > 0)
     fail("--average is for --eval-only, --generate, --chat and --export of a checkpoint; training "
          "goes on with the parameters themselves");
+  if (options.maxBadSteps && !steps)
+    fail("--max-bad-steps is of use only with --steps of a train plan");
+  if (options.benchWarmup && !options.repeats())
+    fail("--bench-warmup is of use only with --bench or --profile");
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
   if (options.weights && options.resume && options.resume != "auto")

@@ -37,7 +37,7 @@ struct RunOptions {
   runtime::PolicyFlags policies;
   int64_t evalEvery = 0;
   bool evalOnly = false;
-  int64_t maxBadSteps = 32;
+  std::optional<int64_t> maxBadSteps;
   bool safe = false;        // of a plan with safe forms: these alone
   int64_t safetyWindow = 0; // 0: not given
   bool safetyThroughput = false;
@@ -60,8 +60,8 @@ struct RunOptions {
   runtime::GenerateOptions generate;
   std::vector<std::string> choices; // flags of `generate` that were given
 
-  int bench = 0; // 0: not asked for
-  int benchWarmup = kWarmUpSteps;
+  int bench = 0;                  // 0: not asked for
+  std::optional<int> benchWarmup; // default: kWarmUpSteps
   std::optional<std::string> benchJson;
   int benchData = 0;
   std::string profile, profileSteps; // the second as parseStepRange takes it, or empty

@@ -30,9 +30,10 @@ void hydra::addReports(CLI::App &app, RunOptions &options) {
       ->excludes("--outputs");
   group
       .option("--bench-warmup", "N", options.benchWarmup,
-              "steps or calls that warm up before --bench or --profile times any")
-      ->check(range(0, kMostRepeats))
-      ->capture_default_str();
+              fmt::format("steps or calls that warm up before --bench or --profile times any "
+                          "(default: {})",
+                          kWarmUpSteps))
+      ->check(range(0, kMostRepeats));
   group
       .option("--bench-json", "FILE", options.benchJson,
               "write what --bench measured: seconds of every step, those that warm up as well")

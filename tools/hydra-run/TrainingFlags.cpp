@@ -1,4 +1,5 @@
 // Flags of hydra-run, with their help: what a run reads, how it trains, and what it keeps.
+#include "runtime/run/Session.h"
 #include "runtime/run/TextSource.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NormSpike.h"
@@ -93,10 +94,10 @@ void hydra::addTraining(CLI::App &app, RunOptions &options) {
       ->excludes("--steps");
   group
       .option("--max-bad-steps", "N", options.maxBadSteps,
-              "steps in a row whose loss or gradients are not finite, and which therefore change "
-              "nothing: the last one ends the run")
-      ->check(fromOne)
-      ->capture_default_str();
+              fmt::format("steps in a row whose loss or gradients are not finite, and which "
+                          "therefore change nothing: the last one ends the run (default: {})",
+                          runtime::kMostBadSteps))
+      ->check(fromOne);
   FlagGroup safety(app, "Plans with a safe form (hydrac --safe)");
   safety.flag(
       "--safe", options.safe,

@@ -213,7 +213,8 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
   runtime::StepProfiler profiler(executor, session);
-  const bool asksFirst = !options.profile.empty() && options.benchWarmup > 0;
+  const int warmUpSteps = options.benchWarmup.value_or(kWarmUpSteps);
+  const bool asksFirst = !options.profile.empty() && warmUpSteps > 0;
   std::vector<double> warmUp;
   if (asksFirst) {
     profiler.begin();
@@ -221,7 +222,7 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
     profiler.takeFirst();
     profiler.end();
   }
-  for (const double time : runtime::timeSteps(session, options.benchWarmup - (asksFirst ? 1 : 0)))
+  for (const double time : runtime::timeSteps(session, warmUpSteps - (asksFirst ? 1 : 0)))
     warmUp.push_back(time);
   if (options.bench > 0 && (options.benchJson || !options.printsJson())) {
     const std::vector<double> seconds = runtime::timeSteps(session, count);
@@ -375,7 +376,7 @@ sessionOptions(const RunOptions &options,
           .steps = options.steps,
           .text = texts.training.get(),
           .evaluationSets = texts.evaluationSets(),
-          .maxBadSteps = options.maxBadSteps,
+          .maxBadSteps = options.maxBadSteps.value_or(runtime::kMostBadSteps),
           .resume = checkpoint,
           .ranks = channel,
           .runs = !options.dryRun};

@@ -212,8 +212,14 @@ static std::vector<runtime::NamedSchedule> givenScalars(const HydracOptions &opt
 }
 
 std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
+  if (isGiven(warmup) && warmup > 0 && isGiven(schedule) &&
+      schedule == planfile::ScheduleKind::constant)
+    support::fail("--warmup: the rate of --schedule=constant has none; linear stays at its peak "
+                  "behind one");
   planfile::ScheduleT rate;
   rate.kind = schedule;
+  if (warmup > 0 && rate.kind == planfile::ScheduleKind::constant && !isGiven(schedule))
+    rate.kind = planfile::ScheduleKind::linear;
   rate.peak = lr;
   rate.floor = minLr;
   rate.clamp = true; // a warm-up begins no lower
@@ -258,8 +264,18 @@ void checkCanBeLeftOut(StringRef flag, const std::string &pass) {
     support::fail("{}: '{}' is needed to make a plan", flag.str(), pass);
 }
 
-/// Throws Error where a flag asks for what -O or --disable-pass takes away.
+/// Throws Error where a flag asks for what the mode does not have, or -O or --disable-pass takes
+/// away.
 static void checkPassFlags(const HydracOptions &options) {
+  const bool recomputes =
+      isGiven(options.recompute) && options.recompute != "none" && options.recompute != "auto";
+  if (!hasBackward(options.compile.mode))
+    for (const auto &[asks, flag] :
+         {std::pair(recomputes, "recompute"),
+          std::pair(options.compile.scanCheckpoint > 1, "scan-checkpoint")})
+      if (asks)
+        support::fail("--{} is of use only with a backward pass, which --mode={} does not have",
+                      flag, modeName(options.compile.mode).str());
   auto needs = [&](const std::string &flag, const std::string &pass, int64_t level) {
     if (options.compile.level < level)
       support::fail("{} needs {}, which -O{} leaves out", flag, pass, options.compile.level);
