@@ -161,7 +161,7 @@ void EntryOp::print(OpAsmPrinter &p) {
 }
 
 /// Whether the body of a loop has the arguments and results that its `scan` says.
-static LogicalResult verifyWalk(EntryOp entry) {
+static LogicalResult verifyScan(EntryOp entry) {
   ScanAttr scan = *entry.getScan();
   const size_t over = scan.getOver().size(), stacked = scan.getStacked().size();
   ReturnOp end = entry.getReturn();
@@ -271,7 +271,7 @@ LogicalResult EntryOp::verify() {
                          << "', which its stage says; expected eval, generate or decode";
   if (getRows() && failed(verifyRows(*this)))
     return failure();
-  return getScan() ? verifyWalk(*this) : success();
+  return getScan() ? verifyScan(*this) : success();
 }
 
 void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {

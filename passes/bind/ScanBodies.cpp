@@ -41,7 +41,7 @@ FailureOr<SetVector<Value>> ScanBodies::open(Operation *scan) {
   return outside;
 }
 
-/// Returns what they were. The body of a prefix scan is given any number of pairs at a time, on
+/// The body of a prefix scan is given any number of pairs at a time, on
 /// which nothing may depend.
 Attribute ScanBodies::setRows(Operation *scan, int64_t rows) {
   const Attribute outer = environment.values.lookup(kRowsSymbol);

@@ -38,6 +38,7 @@ public:
 private:
   /// Gives `rows` the meaning that it has around a scan; null: none.
   void restoreRows(mlir::Attribute rows);
+  /// Gives it the meaning that it has in the body of a scan; returns the one that it had.
   mlir::Attribute setRows(mlir::Operation *scan, int64_t rows);
 
   Environment &environment;

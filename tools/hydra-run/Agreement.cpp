@@ -39,7 +39,7 @@ void hydra::agreeOnFlags(const RunOptions &options, const runtime::PlanFile &fil
                  {"--eval-batches", std::to_string(options.evalBatches)},
                  {"--eval-data", fmt::format("{}", fmt::join(options.evalData, ", "))},
                  {"--eval-only", given(options.evalOnly)},
-                 {"--max-bad-steps", std::to_string(options.maxBadSteps.value_or(0))},
+                 {"--max-bad-steps", std::to_string(options.maxBadSteps.value_or(runtime::kMostBadSteps))},
                  {"--safe", given(options.safe)},
                  {"--safety-window", std::to_string(options.safetyWindow)},
                  {"--safety-throughput", given(options.safetyThroughput)},

@@ -1,5 +1,38 @@
 // RUN: hydra-opt %s --split-input-file --verify-diagnostics --hydra-bind="set=D=6 loops-from=1000000"
 
+// What combines rows does not know how many pairs it is given at a time.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [3, D] f32) {
+    %y = hydra.prefix_scan axis = 0 over(%here = %x) combine(%before) {
+      // expected-error@+1 {{symbol 'rows' is not declared}}
+      %s = hydra.let %before + %here * rows
+      hydra.yield %s
+    }
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+// State of a stack is not what a program updates, and its value is known where its stack is.
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    hydra.state @seen [4] f32 init = zeros
+  }
+  hydra.entry @e(%x: [4] f32) {
+    %y = hydra.for @layers carry(%h = %x) {
+      %s = hydra.use @seen
+      %n = hydra.let %h + %s
+      hydra.yield %n
+    }
+    // expected-error@+1 {{updates @seen, which is neither parameter nor state of the model; those of stacks keep their values}}
+    hydra.return y = %y updates(@seen = %y)
+  }
+}
+
+// -----
+
 // Heads that do not divide the width: the error names both.
 hydra.model @m version 1 {
   hydra.symbols dims(D, H = 4)
