@@ -266,19 +266,27 @@ private:
     return success();
   }
 
+  /// Operands that are f32 by definition (positions) do not count.
   bool allExact(Operation *op) {
-    return llvm::any_of(op->getOperands(), hasFloats) &&
-           llvm::all_of(op->getOperands(), [&](Value v) {
-             auto it = twins.find(v);
-             return !hasFloats(v) || (it != twins.end() && it->second.exact);
-           });
+    bool any = false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!hasFloats(operand.get()) || !takesRounded(op, operand.getOperandNumber()))
+        continue;
+      auto it = twins.find(operand.get());
+      if (it == twins.end() || !it->second.exact)
+        return false;
+      any = true;
+    }
+    return any;
   }
 
   /// The same operation on the narrow form of its operands, behind it.
   FailureOr<Operation *> onTwins(Operation *op) {
     SmallVector<Value> operands;
-    for (Value v : op->getOperands()) {
-      FailureOr<Value> low = isF32(v) ? rounded(v) : v;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value v = operand.get();
+      FailureOr<Value> low =
+          isF32(v) && takesRounded(op, operand.getOperandNumber()) ? rounded(v) : v;
       if (failed(low))
         return failure();
       operands.push_back(*low);

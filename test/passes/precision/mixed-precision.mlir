@@ -203,3 +203,27 @@ hydra.model @rotated version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// Given positions are f32, and do not keep what they turn from being rounded.
+// AMP-LABEL: hydra.model @placed
+// AMP: %[[R:.*]] = hydra.rope %{{.*}}, %at {{.*}} : tensor<1x4x2x4xbf16>, tensor<1x4xf32>
+// AMP-NOT: hydra.rope {{.*}} : tensor<1x4x2x4xf32>
+// AMP: hydra.return
+hydra.model @placed version 1 {
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.param @w [8, 8] init = ones
+  hydra.param @v [8, 8] init = ones
+  hydra.entry @loss(%x: [1, 4, 8] f32, %at: [1, 4] f32) {
+    %w = hydra.use @w
+    %v = hydra.use @v
+    %y = hydra.linear %x, %w
+    %heads = hydra.reshape %y shape = [1, 4, 2, 4]
+    %turned = hydra.rope %heads, %at base = 1.0e4
+    %rows = hydra.reshape %turned shape = [1, 4, 8]
+    %z = hydra.linear %rows, %v
+    %loss = hydra.sum %z axes = [0, 1, 2]
+    hydra.return loss = %loss
+  }
+}
