@@ -25,6 +25,13 @@ ModelOp findBoundModel(ModuleOp module) {
   return model;
 }
 
+LogicalResult checkProgramName(ModelOp model, StringRef name) {
+  if (Operation *existing = model.lookupSymbol(name))
+    return existing->emitOpError()
+           << "@" << name << " has the name of a program that is made; expected another";
+  return success();
+}
+
 FailureOr<SmallVector<EntryOp>> findPrograms(ModelOp model, ArrayRef<std::string> names) {
   static const std::string standard = "loss";
   SmallVector<EntryOp> programs;

@@ -25,6 +25,9 @@ ModelOp findBoundModel(mlir::ModuleOp module);
 llvm::FailureOr<llvm::SmallVector<EntryOp>> findPrograms(ModelOp model,
                                                          llvm::ArrayRef<std::string> names);
 
+/// Fails, at what has it, if the model has the name of a program that is made.
+llvm::LogicalResult checkProgramName(ModelOp model, llvm::StringRef name);
+
 /// Erases operations whose results have no uses, from the last to the first.
 void eraseDead(mlir::Block &block);
 

@@ -80,6 +80,8 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
     return failure();
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
+  if (op.getSymName() == "__metadata__")
+    return op.emitOpError("has a name that files of tensors keep for themselves");
   Type dtype = op.getDtype();
   if (!isModelElement(dtype) && !isEightBitState(op) && !isInt8Weight(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;

@@ -47,6 +47,9 @@ LogicalResult Programs::select(ModelOp model, ArrayRef<std::string> programs) {
   }
   OpBuilder b = OpBuilder::atBlockEnd(&model.getBody().front());
   for (const Chosen &program : chosen) {
+    if (!isa_and_nonnull<EntryOp>(model.lookupSymbol(program.name)) &&
+        failed(checkProgramName(model, program.name)))
+      return failure(); // entries go
     auto entry = cast<EntryOp>(b.clone(*program.entry));
     entry.setSymName(program.name);
     if (program.role)

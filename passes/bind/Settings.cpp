@@ -47,6 +47,10 @@ LogicalResult Settings::give(StringRef name, Attribute value, Operation *where, 
                                << source << " gives '" << name << "' the value ";
     if (auto text = dyn_cast<StringAttr>(value))
       error << text.getValue();
+    else if (auto flag = dyn_cast<BoolAttr>(value))
+      error << (flag.getValue() ? "true" : "false");
+    else if (isa<IntegerAttr, FloatAttr>(value))
+      error << numberText(realValue(value));
     else
       error << value;
     return error << "; expected " << want;

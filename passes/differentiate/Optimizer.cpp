@@ -100,11 +100,21 @@ private:
                                  << " is not differentiated; run hydra-differentiate first";
     if (trainedParams().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
+    SmallVector<StringRef> added = {"lr", kUpdateCount, "clip"};
+    if (normSpike)
+      added.push_back(kNormSpike);
+    if (holds)
+      added.push_back("hold");
+    if (batchFilter)
+      added.push_back(kLossLimit);
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (name == "lr" || name == kUpdateCount || name == "clip" ||
-          (normSpike && name == kNormSpike) || (holds && name == "hold") ||
-          (batchFilter && name == kLossLimit))
+      if (llvm::is_contained(added, name))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
+    for (StringRef name : added)
+      if (Operation *variable = model.lookupSymbol(name);
+          isa_and_nonnull<ParamOp, StateOp>(variable) && (clip || name != "clip"))
+        return variable->emitOpError()
+               << "@" << name << " has the name of a number that steps take; expected another";
     for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
       if (name == kGradNormOutput || name == kAppliedOutput)
         return entry.getReturn().emitOpError()
@@ -122,8 +132,11 @@ private:
       auto found = dyn_cast<StateOp>(existing);
       if (found && found.getBoundType() == type && found.getRole() == role)
         return found;
-      return existing->emitOpError() << "@" << text << " has the name of optimizer state; expected "
-                                     << "hydra.state of " << type;
+      InFlightDiagnostic error = existing->emitOpError();
+      error << "@" << text << " has the name of optimizer state; expected ";
+      if (found && found.getBoundType() == type)
+        return error << "another";
+      return error << "hydra.state of " << type;
     }
     OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
     return StateOp::create(b, loc, b.getStringAttr(text), b.getI64ArrayAttr(type.getShape()),
@@ -448,7 +461,10 @@ private:
                                   : whereFinite(b, loc, loss, before));
     stepSums.insert(*sum);
     outputs.returnFrom(end);
-    entry.setSymName(nameIn(entry, "accumulate"));
+    const std::string name = nameIn(entry, "accumulate");
+    if (failed(checkProgramName(model, name)))
+      return failure();
+    entry.setSymName(name);
     entry.setStage(ProgramStage::accumulate);
     return success();
   }
@@ -491,10 +507,13 @@ private:
       counts.push_back(*count);
       stepSums.insert(*count);
     }
+    const std::string name = nameIn(entry, "count");
+    if (failed(checkProgramName(model, name)))
+      return failure();
     // The program is what of this one leads to the labels.
     IRMapping mapping;
     auto counter = cast<EntryOp>(b.clone(*entry, mapping));
-    counter.setSymName(nameIn(entry, "count"));
+    counter.setSymName(name);
     counter.setStage(ProgramStage::count);
     OpBuilder inside(counter.getReturn());
     Outputs sums;
@@ -526,9 +545,8 @@ private:
 
   /// The program that uses and clears what the micro-batches have left.
   LogicalResult apply(EntryOp first) {
-    if (model.lookupSymbol("apply"))
-      return model.lookupSymbol("apply")->emitOpError(
-          "has the name of the program that applies accumulated gradients");
+    if (failed(checkProgramName(model, "apply")))
+      return failure();
     OpBuilder b(&getContext());
     b.setInsertionPointAfter(first);
     auto none = b.getArrayAttr({});

@@ -248,6 +248,10 @@ struct AssignStreams : impl::AssignStreamsBase<AssignStreams> {
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>())
       for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
+        if (program.getTransientBytes()) {
+          program.emitOpError("has its memory planned, for the streams that it has");
+          return signalPassFailure();
+        }
         StreamChoice work(program, multiprocessors);
         if (work.run())
           moved += work.moved();

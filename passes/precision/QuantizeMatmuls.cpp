@@ -422,10 +422,14 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
       eraseDead(entry.getBody().front());
     }
     if (strict && !any) {
-      model.emitOpError() << "has no matmul to quantize: linear layers are kept in bf16 by "
-                             "--fp8-keep, have weights smaller than --fp8-least, or dimensions "
-                             "that are no multiple of "
-                          << multiple;
+      InFlightDiagnostic error = model.emitOpError();
+      error << "has no matmul to quantize: linear layers are kept in bf16 by --fp8-keep, have "
+               "weights smaller than --fp8-least, or ";
+      if (multiple > 1)
+        error << "dimensions that are no multiple of " << multiple;
+      else
+        error << "there are none";
+      error.report();
       signalPassFailure();
     }
   }

@@ -53,7 +53,8 @@ private:
       FailureOr<SmallVector<ParamOp>> matched = parametersMatching(model, read->pattern, kFlag);
       if (failed(matched))
         return failure();
-      Rule rule{.text = text, .format = elementType(&getContext(), read->format)};
+      Rule rule{
+          .text = text, .format = elementType(&getContext(), read->format), .params = {}};
       rule.params.insert(matched->begin(), matched->end());
       rules.push_back(std::move(rule));
     }

@@ -21,7 +21,7 @@ constexpr llvm::StringLiteral kOverview =
     "tokens are random, in --mode=train other ones for each micro-batch. --outputs receives, as "
     "F64 (integers as I32):\n"
     "  --mode=forward  what the entry returns\n"
-    "  --mode=grad     loss and grad.<parameter>\n"
+    "  --mode=grad     loss, grad.<parameter>, and states that the model updates\n"
     "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
     "parameters\n"
     "                  and all state; with --inputs every batch is the given one\n"
