@@ -36,6 +36,12 @@ Point Space::thriftiestWithoutLast() const {
   return point;
 }
 
+Point Space::withoutTaking(Point point) const {
+  for (size_t i = 0; i < point.size(); ++i)
+    point[i] = choices[i].takes ? 0 : point[i];
+  return point;
+}
+
 double Search::Estimate::bytes() const {
   return parts.empty() ? 0 : *std::max_element(parts.begin(), parts.end());
 }
@@ -172,7 +178,7 @@ bool Search::isKnownTooLarge(const Point &point, uint64_t bytes) const {
     if (one.second.bytes <= bytes)
       return false;
     for (size_t i = 0; i < point.size(); ++i)
-      if (one.first[i] < point[i])
+      if (one.first[i] < point[i] || (space.choices[i].takes && one.first[i] > point[i]))
         return false;
     return true;
   });
@@ -287,16 +293,23 @@ void Search::descend(uint64_t bytes) {
   }
 }
 
+bool Search::fitsWith(const Point &least, uint64_t bytes) {
+  measure({least});
+  if (tried.at(least).bytes > bytes)
+    measure({space.withoutTaking(least)});
+  return best(bytes).has_value();
+}
+
 std::optional<Point> Search::fastestWithin(uint64_t bytes) {
   measure({space.fastest()});
   if (tried.at(space.fastest()).bytes <= bytes)
     return space.fastest();
-  measure({space.thriftiestWithoutLast()});
-  last = tried.at(space.thriftiestWithoutLast()).bytes > bytes && makesLast(space.thriftiest());
-  const Point least = last ? space.thriftiest() : space.thriftiestWithoutLast();
-  measure({least});
-  if (tried.at(least).bytes > bytes) {
-    if (double(tried.at(least).bytes) < kNear * double(bytes))
+  bool fits = fitsWith(space.thriftiestWithoutLast(), bytes);
+  last = !fits && makesLast(space.thriftiest());
+  if (last)
+    fits = fitsWith(space.thriftiest(), bytes);
+  if (!fits) {
+    if (double(tried.at(front().back()).bytes) < kNear * double(bytes))
       descend(bytes);
     return best(bytes);
   }
@@ -312,10 +325,10 @@ std::optional<Point> Search::fastestWithin(uint64_t bytes) {
 }
 
 void Search::tryFront(int amounts) {
-  measure({space.fastest(), space.thriftiest()});
+  measure({space.fastest(), space.thriftiest(), space.withoutTaking(space.thriftiest())});
   trySingles();
   const double most = double(tried.at(space.fastest()).bytes);
-  const double least = double(tried.at(space.thriftiest()).bytes);
+  const double least = double(tried.at(front().back()).bytes);
   std::vector<Point> points;
   for (int i = 1; i < amounts; ++i) {
     const double bytes = mix(least, most, double(i) / amounts);

@@ -37,6 +37,8 @@ struct Choice {
   double margin = 0;
   /// It is made only where nothing fits without, whatever the time.
   bool last = false;
+  /// It takes memory as well, so that more of it may need more.
+  bool takes = false;
 };
 
 struct Space {
@@ -48,6 +50,8 @@ struct Space {
   Point thriftiest() const;
   /// The same but for choices that are made last.
   Point thriftiestWithoutLast() const;
+  /// A point without choices that take memory as well.
+  Point withoutTaking(Point point) const;
 };
 
 /// Tries points, in any order, and says what came out in the order given.
@@ -91,6 +95,9 @@ private:
   Point single(size_t choice, int level) const;
   /// Time with what choices have to gain.
   double costOf(const Point &point, double microseconds) const;
+  /// Tries what should need least of all: as it is, and without what takes memory. Whether any
+  /// trial fits.
+  bool fitsWith(const Point &least, uint64_t bytes);
   /// Whether a trial that saves at least as much in every choice takes more.
   bool isKnownTooLarge(const Point &point, uint64_t bytes) const;
   /// The fastest trial that fits, without last choices if there is one.
@@ -104,7 +111,8 @@ private:
   /// From the fastest trial that fits on, tries single choices with less or nothing of them.
   /// From the point that takes least by one choice less, while that takes less still and nothing
   void relax(uint64_t bytes);
-  /// From the trial that takes least, tries one choice less, while that takes less still and nothing fits.
+  /// From the trial that takes least, tries one choice less, while that takes less still and
+  /// nothing fits.
   void descend(uint64_t bytes);
   void forEachPoint(const std::function<void(const Point &)> &visit) const;
   /// Whether two points differ in even choices at most.

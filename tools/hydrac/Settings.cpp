@@ -236,11 +236,13 @@ void SettingChoices::addSplits() {
   for (int64_t count = 1; count <= compile.binding.batch; ++count)
     if (compile.binding.batch % (count * ranks) == 0)
       levels.push_back(count);
-  if (levels.size() > 1)
-    choices.push_back(
-        {kSums, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {
-           setting.split = levels[static_cast<size_t>(level)];
-         }});
+  if (levels.size() == 1)
+    return;
+  choices.push_back(
+      {kSums, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {
+         setting.split = levels[static_cast<size_t>(level)];
+       }});
+  choices.back().takes = true; // sums of gradients
 }
 
 void SettingChoices::addOffload(const planfile::Plan &fastest) {
@@ -260,7 +262,8 @@ budget::Space SettingChoices::space() const {
     space.choices.push_back({.levels = choice.levels,
                              .even = choice.even,
                              .margin = choice.changes == kNothing ? 0 : kMargin,
-                             .last = choice.last});
+                             .last = choice.last,
+                             .takes = choice.takes});
   // Whatever is replayed, rotary positions are recomputed too: none and light are the same then.
   if (choices.size() > 1 && choices[1].even)
     space.exists = [](const budget::Point &point) { return point[0] != 1 || point[1] == 0; };

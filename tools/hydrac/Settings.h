@@ -54,7 +54,7 @@ private:
     int levels = 1;
     bool even = false;
     std::function<void(Setting &, int)> set; ///< to a level from 1
-    bool last = false;
+    bool last = false, takes = false;        ///< as budget::Choice has them
   };
   void addRecomputation(const planfile::Plan &fastest);
   void addRoundedCopies();

@@ -204,6 +204,23 @@ TEST(BudgetSearch, MakesTheLastChoiceLast) {
   }
 }
 
+/// A choice that takes memory as well is left out where the rest needs less without it.
+TEST(BudgetSearch, LeavesOutWhatTakesMoreThanItSaves) {
+  Space space;
+  space.choices = {{.levels = 3}, {.levels = 3, .takes = true}};
+  Search search(space, [](const std::vector<Point> &points) {
+    std::vector<Trial> trials;
+    for (const Point &point : points) {
+      const auto bytes = static_cast<uint64_t>(9 - 2 * point[0] + (point[1] > 0 ? 5 : 0));
+      trials.push_back({100.0 + 10 * point[0] + 20 * point[1], bytes, {bytes}});
+    }
+    return trials;
+  });
+  EXPECT_EQ(search.fastestWithin(5), (Point{2, 0}));
+  EXPECT_EQ(search.fastestWithin(7), (Point{1, 0}));
+  EXPECT_FALSE(search.fastestWithin(4));
+}
+
 TEST(BudgetSearch, FrontHasWhatNothingBeats) {
   World world(7);
   Search search(world.space(),
