@@ -6,6 +6,7 @@
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -47,18 +48,26 @@ std::vector<std::byte> transpose(std::span<const std::byte> matrix, uint64_t row
   return result;
 }
 
-std::vector<std::byte> convert(std::vector<std::byte> bytes, DType from, DType to) {
+/// Throws Error for a number of the tensor `name` that the format cannot hold.
+std::vector<std::byte> convert(std::vector<std::byte> bytes, DType from, DType to,
+                               const std::string &name) {
   if (from == to)
     return bytes;
   const size_t elements = bytes.size() / support::byteSize(from), size = support::byteSize(to);
   std::vector<std::byte> result(elements * size);
   constexpr size_t kChunk = 4096;
-  std::vector<double> doubles(kChunk);
+  std::vector<double> doubles(kChunk), held(kChunk);
   for (size_t i = 0; i < elements; i += kChunk) {
     const size_t count = std::min(kChunk, elements - i), wide = support::byteSize(from);
     const std::span<double> part = std::span(doubles).first(count);
     support::toDoubles(from, std::span(bytes).subspan(i * wide, count * wide), part);
-    support::fromDoubles(to, part, std::span(result).subspan(i * size, count * size));
+    const auto converted = std::span(result).subspan(i * size, count * size);
+    support::fromDoubles(to, part, converted);
+    support::toDoubles(to, converted, std::span(held).first(count));
+    for (size_t n = 0; n < count; ++n)
+      if (std::isfinite(part[n]) && !std::isfinite(held[n]))
+        fail("tensor '{}' has the number {:g}, which {} cannot hold", shown(name), part[n],
+             support::safetensorsName(to));
   }
   return result;
 }
@@ -84,13 +93,13 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       const std::vector<std::byte> turned =
           transpose(move.file->read(from), static_cast<uint64_t>(from.shape[0]),
                     static_cast<uint64_t>(from.shape[1]), support::byteSize(from.dtype));
-      writer.append(move.to.name, convert(turned, from.dtype, move.to.dtype));
+      writer.append(move.to.name, convert(turned, from.dtype, move.to.dtype, from.name));
       continue;
     }
     for (uint64_t at = move.begin; at < move.end; at += kPiece) {
       std::vector<std::byte> piece(std::min(kPiece, move.end - at));
       move.file->read(from, at, piece);
-      writer.append(move.to.name, convert(std::move(piece), from.dtype, move.to.dtype));
+      writer.append(move.to.name, convert(std::move(piece), from.dtype, move.to.dtype, from.name));
     }
   }
   writer.commit();

@@ -74,10 +74,17 @@ ChatTemplate::ChatTemplate(std::string_view given, const Tokenizer &tokenizer,
     return std::ranges::any_of(
         pieces, [&](std::string_view piece) { return piece.find(word) != std::string_view::npos; });
   };
+  const auto named = [&](const std::string &key) {
+    std::string token = tokenInConfig(where, key);
+    if (!tokenizer.find(token))
+      fail("--chat-template: {} is '{}', which is no token of the tokenizer", key,
+           support::shown(token));
+    return token;
+  };
   if (needs("{bos}"))
-    bos = tokenInConfig(where, "bos_token");
+    bos = named("bos_token");
   if (needs("{eos}"))
-    eos = tokenInConfig(where, "eos_token");
+    eos = named("eos_token");
   for (const std::string_view piece : pieces)
     for (const std::string &token : namesIn(filled(piece)))
       if (const std::optional<int32_t> id = tokenizer.find(token))

@@ -199,7 +199,11 @@ std::string configText(nlohmann::ordered_json config, const frontend::NamedParam
                      : dtype == support::DType::F16 ? "float16"
                      : dtype == support::DType::F64 ? "float64"
                                                     : "float32";
-  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = name;
+  for (const char *field : {"torch_dtype", "dtype"}) // the first is its older name
+    if (config.contains(field))
+      config[field] = name;
+  if (!config.contains("torch_dtype"))
+    config["dtype"] = name;
   return config.dump(2) + "\n";
 }
 

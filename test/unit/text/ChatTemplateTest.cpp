@@ -292,6 +292,9 @@ TEST_F(Chat, WhatATemplateNeeds) {
       "--chat-template: chatml ends answers with '<|im_end|>', which is no token of the tokenizer");
   EXPECT_EQ(errorOf([&] { ChatTemplate("gemma", *bytes, ""); }),
             "the template needs bos_token, which tokenizer_config.json beside the tokenizer says");
+  write("tokenizer_config.json", R"({"bos_token": "nope", "eos_token": "</s>"})");
+  EXPECT_EQ(errorOf([&] { chat("gemma"); }),
+            "--chat-template: bos_token is 'nope', which is no token of the tokenizer");
   write("tokenizer_config.json", "{}");
   EXPECT_NE(errorOf([&] { chat("gemma"); }).find("tokenizer_config.json: "), std::string::npos);
   EXPECT_NE(errorOf([&] { findChatTemplate(folder); }).find("nothing beside the tokenizer"),
