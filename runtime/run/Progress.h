@@ -29,6 +29,7 @@ struct StepReport {
   uint64_t flops = 0;                     // of the step, on all ranks
   double peakFlops = 0;                   // a second, of all ranks, as the vendor says; 0: unknown
   uint64_t memoryBytes = 0;               // of the plan's segments, on a rank
+  bool hasLabels = true;                  // whether any label of the batch counts, on any rank
 };
 
 struct ProgressOptions {

@@ -381,7 +381,8 @@ void SafetyGuard::watch(const StepReport &report) {
   const SafetyObservation own{.step = report.step,
                               .loss = report.loss,
                               .gradientNorm = report.gradientNorm,
-                              .tokensPerSecond = double(report.tokens) / report.seconds};
+                              .tokensPerSecond = double(report.tokens) / report.seconds,
+                              .hasLabels = report.hasLabels};
   const SafetyObservation seen = agreed(ranks, own);
   for (const SafetyAnomaly &anomaly : monitor.observe(seen)) {
     log.anomaly(anomaly);

@@ -89,7 +89,8 @@ std::vector<SafetyAnomaly> SafetyMonitor::observe(const SafetyObservation &seen)
     note(fmt::format("{}_{}", std::isnan(guard) ? "nan" : "inf", byNorm ? "grad" : "loss"), guard,
          0, !options.scalesLoss);
   }
-  if (now.lossMean && seen.loss > kSpike * *now.lossMean && std::isfinite(seen.loss))
+  if (seen.hasLabels && now.lossMean && seen.loss > kSpike * *now.lossMean &&
+      std::isfinite(seen.loss))
     note("loss_spike", seen.loss, kSpike * *now.lossMean, true);
   if (rateMean && seen.tokensPerSecond < kDrop * *rateMean) {
     const SafetyAnomaly slow{seen.step, "throughput_drop", seen.tokensPerSecond, kDrop * *rateMean};
@@ -98,7 +99,8 @@ std::vector<SafetyAnomaly> SafetyMonitor::observe(const SafetyObservation &seen)
     else
       found.push_back(slow); // no checkpoint tells of it
   }
-  enter(now.lossMean, seen.loss);
+  if (seen.hasLabels)
+    enter(now.lossMean, seen.loss);
   enter(rateMean, seen.tokensPerSecond);
   if (refused && !options.scalesLoss) {
     stop(SafetyStatus::fallback, seen.step,

@@ -45,6 +45,7 @@ struct SafetyObservation {
   double loss = 0;
   std::optional<double> gradientNorm; // nothing where the plan computes none
   double tokensPerSecond = 0;
+  bool hasLabels = true; // whether any counts; else a finite loss tells nothing
 };
 
 struct SafetyAnomaly {

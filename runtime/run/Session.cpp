@@ -445,6 +445,10 @@ std::string Session::note() const {
 double Session::makeRuns(Part &part, bool drawnAhead) {
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
+  // Drawn ids leave no label out.
+  const bool counts =
+      trainPlan && (options.text ? options.text->leavesLabelsOut() : given != nullptr);
+  int64_t labels = 0;
   if (part.count >= 0)
     countLabels(part, drawnAhead);
   // All of them are there still.
@@ -456,6 +460,8 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
     sound = false;
     scalars.writeMicroBatch(executor, i);
     loss += runPart(part, i % ahead);
+    if (counts)
+      labels += part.batches[i % ahead].countedLabels().value_or(1);
     if (told)
       told->add(executor, *file.plan().programs()->Get(part.program));
   }
@@ -464,7 +470,18 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
     if (told)
       told->addUpdate(executor, *file.plan().programs()->Get(parts[1].program));
   }
+  labelled = !counts || anyLabel(labels);
   return loss / static_cast<double>(runs);
+}
+
+bool Session::anyLabel(int64_t own) const {
+  if (!options.ranks)
+    return own > 0;
+  const std::byte has{own > 0};
+  std::byte any{0};
+  for (const std::vector<std::byte> &theirs : options.ranks->gather(std::span(&has, 1)))
+    any |= theirs.front();
+  return options.ranks->broadcast(std::span(&any, 1)).front() != std::byte{0};
 }
 
 double Session::advance() {
@@ -477,7 +494,7 @@ double Session::advance() {
   const bool drawnAhead = part.drawnFor == step;
   if (told)
     told->clear();
-  const double loss = makeRuns(part, drawnAhead);
+  const double loss = stepLoss = makeRuns(part, drawnAhead);
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;
@@ -487,7 +504,7 @@ double Session::advance() {
   count(loss, tokens());
   const int64_t stepsSaved = policies ? policies->stepsSaved() : 0;
   if (policies)
-    decided = policies->takeStep(step, loss, norm, scalars);
+    decided = labelled ? policies->takeStep(step, loss, norm, scalars) : "";
   ++step;
   refused.reset();
   if (updating.applied >= 0 && readScalar(static_cast<uint32_t>(updating.applied)) == 0.0)
@@ -506,7 +523,7 @@ double Session::advance() {
 void Session::count(double loss, uint64_t tokens) {
   constexpr double memory = 0.9; // of the mean
   counted.tokens += tokens;
-  if (std::isfinite(loss))
+  if (labelled && std::isfinite(loss))
     meanLoss = meanLoss ? memory * *meanLoss + (1 - memory) * loss : loss;
   if (const double clip = scalars.value("clip", step).value_or(0); clip > 0 && norm)
     counted.clipped += std::isfinite(*norm) && *norm > clip ? 1 : 0;

@@ -51,6 +51,11 @@ struct SessionOptions {
   bool runs = true; // or no program is run (--dry-run), and what they derive is not there
 };
 
+/// Thrown out of a measurement of text by a signal that ends the run (StopSignal.h).
+struct Interruption {
+  int signal;
+};
+
 /// A plan on an executor, with its variables set and its inputs at hand. On several ranks each has
 /// a session of its own, all make the same calls, and numbers that all ranks share in (tokens,
 /// costs, losses, outputs) are those of all of them.
@@ -149,6 +154,11 @@ public:
   /// The mean of the losses of steps made here, of which the newest counts a tenth. Not part of a
   /// checkpoint: the last bits of a loss depend on how ranks and micro-batches add it up.
   std::optional<double> lossMean() const { return meanLoss; }
+  /// Of the last step.
+  double lastLoss() const { return stepLoss; }
+  /// Whether any label of the last step counts, on any rank. If not its loss is no loss, and
+  /// neither means of losses nor policies take it.
+  bool hasLabels() const { return labelled; }
   /// Why the last step changed no parameter and no state; nothing when it was applied.
   const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
@@ -214,7 +224,8 @@ private:
   void drawInputs(Part &part, uint64_t draw);
   /// Batch `number` of what is measured or tried; throws on all ranks when one of them cannot read
   /// it.
-  void drawMeasured(Part &part, uint64_t number);
+  /// Returns the signal that has come, to any of them, or 0.
+  int drawMeasured(Part &part, uint64_t number);
   /// The mean loss over the labels of a text that count. Throws CommonError where none does.
   double measure(Part &part, TextSource &text, const std::string &what);
   /// The mean of the losses of batches, of which so many labels of this rank's rows count.
@@ -224,6 +235,8 @@ private:
   std::string badParameters() const;
   /// Counts a step of so many tokens that has been made.
   void count(double loss, uint64_t tokens);
+  /// Whether any of the labels of a step counts, of which so many of this rank do.
+  bool anyLabel(int64_t own) const;
   /// Returns the loss of one batch of the part.
   double runPart(const Part &part, uint64_t batch);
   /// One number, without allocating: it is read in every step.
@@ -274,6 +287,8 @@ private:
   std::optional<std::string> refused;       // the last step, and why
   TrainingState::Counts counted;
   std::optional<double> meanLoss;
+  bool labelled = true;               // the last step
+  double stepLoss = 0;                // of the last step
   double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;

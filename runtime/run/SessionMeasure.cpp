@@ -1,5 +1,6 @@
 // Losses of text that is not trained on.
 #include "runtime/run/Session.h"
+#include "runtime/run/StopSignal.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
@@ -12,16 +13,22 @@
 
 using namespace hydra::runtime;
 
-void Session::drawMeasured(Part &part, uint64_t number) {
-  if (!options.ranks)
-    return drawInputs(part, number);
+int Session::drawMeasured(Part &part, uint64_t number) {
+  if (!options.ranks) {
+    drawInputs(part, number);
+    return StopSignal::received();
+  }
   std::string problem;
   try {
     drawInputs(part, number);
   } catch (const support::Error &error) {
     problem = error.what();
   }
-  options.ranks->decide(problem);
+  options.ranks->post({.signal = StopSignal::received(), .error = problem});
+  const Vote decision = options.ranks->collect();
+  if (!decision.error.empty())
+    throw CommonError(decision.error);
+  return decision.signal;
 }
 
 std::string Session::evaluatingProgram() const {
@@ -50,7 +57,8 @@ double Session::measure(Part &part, TextSource &text, const std::string &what) {
   std::vector<double> losses;
   std::vector<int64_t> labels; // that count in each of them
   for (uint64_t i = 0; i < batches; ++i) {
-    drawMeasured(part, i);
+    if (const int signal = drawMeasured(part, i))
+      throw Interruption{signal};
     losses.push_back(runPart(part, 0));
     labels.push_back(part.batches[0].countedLabels().value_or(1));
   }

@@ -34,8 +34,9 @@ public:
   /// Sets the numbers of step `step`, from 0, where they are not what their schedules say.
   void begin(int64_t step, Scalars &scalars) const;
 
-  /// Takes what step `step` gave; `norm` is that of its gradients before clipping. Returns what is
-  /// decided, in a line; mostly nothing.
+  /// Takes what step `step` gave; `norm` is that of its gradients before clipping. A step that no
+  /// label counts in says nothing and is not given. Returns what is decided, in a line; mostly
+  /// nothing.
   std::string takeStep(int64_t step, double loss, std::optional<double> norm, Scalars &scalars);
 
   /// Whether a measurement behind so many steps is wanted, and was not taken yet.

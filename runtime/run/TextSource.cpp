@@ -390,6 +390,11 @@ std::string TextSource::bench(int batches) {
   return data::benchLoader(loader, batches);
 }
 
+bool TextSource::leavesLabelsOut() const {
+  return options.packed ||
+         std::ranges::any_of(sources, [](const Source &source) { return source.files->masked(); });
+}
+
 std::vector<data::Epochs> TextSource::epochs(uint64_t batches) const {
   return mainOrder->epochs(batches * loading.batch);
 }

@@ -77,6 +77,9 @@ public:
   uint64_t batchRows() const { return loading.batch; }
   uint64_t rowTokens() const { return loading.length; }
 
+  /// Whether labels may be left out of the loss: of prompts, and at ends of packed documents.
+  bool leavesLabelsOut() const;
+
   /// The loader alone: see data::benchLoader.
   std::string bench(int batches);
 

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 using namespace hydra::runtime;
@@ -132,6 +133,8 @@ private:
       if (result.signal == 0 && isDue(options.sampleEvery))
         sample();
     }
+    if (result.signal != 0 && options.save && saved != session.steps())
+      save(/*last=*/true); // a measurement was interrupted
   }
 
   bool isDue(int64_t every) const { return every > 0 && session.steps() % every == 0; }
@@ -162,7 +165,17 @@ private:
     const bool profiles = beginProfile();
     const Clock::time_point begin = Clock::now();
     vote();
-    report.loss = session.advance();
+    const int64_t before = session.steps();
+    std::exception_ptr ending; // of a run, by the step that was one bad one too many
+    try {
+      report.loss = session.advance();
+    } catch (const CommonError &) {
+      if (session.steps() == before || !session.refusal())
+        throw;
+      ending = std::current_exception();
+      report.loss = session.lastLoss();
+    }
+    report.hasLabels = session.hasLabels();
     const std::optional<std::string> refusal = session.refusal();
     if (!refusal)
       prune();
@@ -191,13 +204,16 @@ private:
     report.peakFlops = peakFlops();
     report.memoryBytes = executor.arenaBytes();
     result.losses.push_back(report.loss);
-    losses.push_back({report.step, report.loss});
+    if (report.hasLabels)
+      losses.push_back({report.step, report.loss});
     log.step(report);
     progress.step(report);
     if (refusal) {
       log.skipped(report.step, *refusal);
       progress.note(fmt::format("step {}  update skipped: {}", report.step, *refusal));
     }
+    if (ending)
+      std::rethrow_exception(ending);
     if (guard)
       guard->watch(report);
     noteDecision(session.decision());
@@ -252,7 +268,13 @@ private:
     }
     const size_t texts = session.measuredTexts().size();
     for (size_t i = 0; i < texts; ++i) {
-      const EvaluationRecord record = measureText(file, session, i, options.revision);
+      EvaluationRecord record;
+      try {
+        record = measureText(file, session, i, options.revision);
+      } catch (const Interruption &interruption) {
+        result.signal = interruption.signal;
+        return;
+      }
       prune();
       if (record.set.empty()) {
         result.lastEvaluation = record.loss;

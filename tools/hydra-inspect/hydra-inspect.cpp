@@ -138,6 +138,8 @@ void check(const Options &options) {
       !options.times())
     support::fail("--profile is of use only with --html, --schedule-svg, --operations, --modules, "
                   "--copies or --advice");
+  if (options.markdown && !options.times())
+    support::fail("--markdown is of use only with --operations, --modules, --copies or --advice");
   if (!options.program.empty() && options.memorySvg.empty() && options.scheduleSvg.empty())
     support::fail("--program is of use only with --memory-svg or --schedule-svg");
   support::checkOutputs(

@@ -55,6 +55,13 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--steps {}: --profile repeats at most {} steps", options.steps, kMostRepeats);
   if (trainPlan && options.steps == 0 && !otherJob)
     fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
+  if (options.outputs && trainPlan && options.steps == 0 && !options.dryRun)
+    fail("--outputs is of use only with --steps of a train plan, or with a plan that makes one "
+         "call");
+  if (options.outputs && options.writesText())
+    fail("--outputs excludes --generate and --chat");
+  if (options.benchData > 0 && options.exportTo)
+    fail("--bench-data excludes --export");
   if (options.run && (!trainPlan || options.steps == 0))
     fail("--run is of use only with --steps of a train plan");
   if (!trainPlan && (options.save || options.resume))

@@ -26,8 +26,8 @@ void hydra::addData(CLI::App &app, RunOptions &options) {
               "of JSON: {\"NAME\": {\"path\": PATH, \"weight\": W}, ...}")
       ->excludes("--data");
   group.option("--eval-data", "NAME=PATH", options.evalData,
-               "further text that the loss is measured on, all of it, whenever the held-out loss "
-               "is: NAME=PATH; repeatable");
+               "further text that the loss is measured on, all whole batches of it, whenever the "
+               "held-out loss is: NAME=PATH; repeatable");
   group.flag("--packed", options.packed,
              "fill rows with whole documents of shards, for models with packed=true");
   group
@@ -86,7 +86,7 @@ void hydra::addTraining(CLI::App &app, RunOptions &options) {
       ->check(fromOne);
   group
       .option("--eval-batches", "N", options.evalBatches,
-              "held-out batches of one measurement (default: all)")
+              "batches of each text in one measurement (default: all)")
       ->check(fromOne);
   group
       .flag("--eval-only", options.evalOnly,

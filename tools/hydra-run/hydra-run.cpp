@@ -550,6 +550,14 @@ int runAsRank(const RunOptions &options, const runtime::World &world) {
   }
 }
 
+/// One GPU is asked for.
+void checkGpus(const RunOptions &options) {
+  const auto file = runtime::PlanFile::read(options.plan);
+  if (file.plan().target()->kind() != planfile::TargetKind::cuda)
+    fail("--gpus: {} is a plan for {}", file.origin(),
+         support::shown(file.plan().target()->name()->string_view()));
+}
+
 /// Alone, as a rank that somebody has started, or as the parent of ranks on this machine.
 int start(const RunOptions &options, char **arguments) {
   const runtime::World world = runtime::worldFromEnvironment();
@@ -570,8 +578,11 @@ int start(const RunOptions &options, char **arguments) {
            flag, ranks, world.origin, flag);
     return runAsRank(options, world);
   }
-  if (ranks <= 1)
+  if (ranks <= 1) {
+    if (options.gpus > 0)
+      checkGpus(options);
     return run(options, nullptr, 0);
+  }
   {
     const auto file = runtime::PlanFile::read(options.plan);
     checkRanks(file, ranks);

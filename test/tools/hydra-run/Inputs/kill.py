@@ -74,6 +74,30 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     subprocess.run(command(save, newest(save) + 1), check=True, stdout=subprocess.DEVNULL)
     print(f"{number.name}: status {process.returncode}, saved and resumed")
 
+# A measurement ends with the run, and its step is saved: between steps, and behind the last one.
+large = os.path.join(folder, "large.txt")
+with open(data, "rb") as text, open(large, "wb") as to:
+    to.write(10 * text.read())
+for steps in (10**9, 2):
+    save = os.path.join(folder, f"measured-{steps}")
+    log = save + ".jsonl"
+    run = ["hydra-run", plan, "--data", large, "--save", save, "--threads", "1"]
+    process = subprocess.Popen([*run, "--steps", str(steps), "--eval-every", "2", "--log", log],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while not (os.path.exists(log) and '"event":"step","step":2,' in open(log).read()):
+        assert time.time() < deadline, "no second step"
+        fail_if_ended(process)
+        time.sleep(0.005)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and newest(save) == 2, (process.returncode, error)
+    assert '"event":"eval"' not in open(log).read()
+    subprocess.run([*run, "--resume", "auto", "--steps", "3", "--eval-batches", "1"], check=True,
+                   stdout=subprocess.DEVNULL)
+print("measurements: interrupted twice, saved and resumed")
+
 # Started by nohup.
 save = os.path.join(folder, "nohup")
 process = start(save, 10**9, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))

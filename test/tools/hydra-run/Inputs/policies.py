@@ -4,7 +4,8 @@ policies.py clip LOG FACTOR LEAST MOST FIRST: the bound of every step; FIRST: --
 policies.py spike LOG FACTOR STEPS RATE LR: the learning rate of every step; prints the steps that were spikes.
 policies.py filter LOG FACTOR: the steps that are left out; prints them.
 policies.py cooldown LOG END: where the decay begins, from the held-out losses; prints it and its end.
-policies.py start LOG LOSS FROM: the step before which the mean loss was first below; prints it."""
+policies.py start LOG LOSS FROM: the step before which the mean loss was first below; prints it.
+policies.py labels LOG FACTOR FIRST: that steps without labels, whose loss is 0, move neither mean losses nor bounds."""
 import json
 import struct
 import sys
@@ -44,6 +45,16 @@ elif what == "spike":
             spikes.append(step["step"])
         mean = moved(mean, step["loss"], 0.1)
     print("spikes", spikes)
+elif what == "labels":
+    factor, first = numbers
+    mean, bound = None, first / factor
+    for step in steps:
+        assert step["clip"] == factor * bound, (step["step"], step["clip"], factor * bound)
+        if step["loss"] != 0:
+            mean, bound = moved(mean, step["loss"], 0.1), moved(bound, step["grad_norm"], 0.05)
+        assert step.get("loss_mean") is None if mean is None else abs(step["loss_mean"] - mean) < 1e-9 * mean, step
+    without = [s["step"] for s in steps if s["loss"] == 0]
+    assert 3 < len(without) < len(steps) - 3, without
 elif what == "filter":
     factor, = numbers
     mean, filtered = None, []
