@@ -110,9 +110,10 @@ private:
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
       if (llvm::is_contained(added, name))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
-    for (StringRef name : added)
+    for (StringRef name : added) // the number of updates is a state of the same name
       if (Operation *variable = model.lookupSymbol(name);
-          isa_and_nonnull<ParamOp, StateOp>(variable) && (clip || name != "clip"))
+          isa_and_nonnull<ParamOp, StateOp>(variable) && name != kUpdateCount &&
+          (clip || name != "clip"))
         return variable->emitOpError()
                << "@" << name << " has the name of a number that steps take; expected another";
     for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())

@@ -58,8 +58,8 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
   if (options.outputs && trainPlan && options.steps == 0 && !options.dryRun)
     fail("--outputs is of use only with --steps of a train plan, or with a plan that makes one "
          "call");
-  if (options.outputs && options.writesText())
-    fail("--outputs excludes --generate and --chat");
+  if (options.outputs && options.writesText() && !trainPlan)
+    fail("--outputs excludes --generate and --chat of a plan that does not train");
   if (options.benchData > 0 && options.exportTo)
     fail("--bench-data excludes --export");
   if (options.run && (!trainPlan || options.steps == 0))

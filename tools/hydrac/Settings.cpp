@@ -236,7 +236,7 @@ void SettingChoices::addSplits() {
   for (int64_t count = 1; count <= compile.binding.batch; ++count)
     if (compile.binding.batch % (count * ranks) == 0)
       levels.push_back(count);
-  if (levels.size() == 1)
+  if (levels.size() <= 1)
     return;
   choices.push_back(
       {kSums, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {

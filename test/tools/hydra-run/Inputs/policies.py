@@ -5,7 +5,7 @@ policies.py spike LOG FACTOR STEPS RATE LR: the learning rate of every step; pri
 policies.py filter LOG FACTOR: the steps that are left out; prints them.
 policies.py cooldown LOG END: where the decay begins, from the held-out losses; prints it and its end.
 policies.py start LOG LOSS FROM: the step before which the mean loss was first below; prints it.
-policies.py labels LOG FACTOR FIRST: that steps without labels, whose loss is 0, move neither mean losses nor bounds."""
+policies.py labels LOG FACTOR FIRST: that steps without labels, whose loss is at most 0.1, move neither mean losses nor bounds."""
 import json
 import struct
 import sys
@@ -50,10 +50,10 @@ elif what == "labels":
     mean, bound = None, first / factor
     for step in steps:
         assert step["clip"] == factor * bound, (step["step"], step["clip"], factor * bound)
-        if step["loss"] != 0:
+        if step["loss"] > 0.1:
             mean, bound = moved(mean, step["loss"], 0.1), moved(bound, step["grad_norm"], 0.05)
         assert step.get("loss_mean") is None if mean is None else abs(step["loss_mean"] - mean) < 1e-9 * mean, step
-    without = [s["step"] for s in steps if s["loss"] == 0]
+    without = [s["step"] for s in steps if s["loss"] <= 0.1]
     assert 3 < len(without) < len(steps) - 3, without
 elif what == "filter":
     factor, = numbers
