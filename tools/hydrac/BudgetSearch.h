@@ -109,7 +109,6 @@ private:
   /// Whether a point makes a choice that is the last to be made.
   bool makesLast(const Point &point) const;
   /// From the fastest trial that fits on, tries single choices with less or nothing of them.
-  /// From the point that takes least by one choice less, while that takes less still and nothing
   void relax(uint64_t bytes);
   /// From the trial that takes least, tries one choice less, while that takes less still and
   /// nothing fits.
