@@ -102,6 +102,23 @@ void narrow(DType dtype, std::byte *to, int64_t element, float value) {
   }
 }
 
+/// Copies columns of `rows` elements into dense rows, by tiles whose lines of cache are read and
+/// written once each: those of a matrix of 2^n columns share a few places of the cache.
+void copyColumnsIntoRows(float *to, int64_t toRow, const float *from, int64_t fromColumn,
+                         int64_t rows, int64_t columns) {
+  constexpr int64_t edge = 16;
+  std::array<float, edge * edge> tile;
+  for (int64_t row = 0; row < rows; row += edge)
+    for (int64_t column = 0; column < columns; column += edge) {
+      const int64_t height = std::min(edge, rows - row), width = std::min(edge, columns - column);
+      for (int64_t c = 0; c < width; ++c)
+        std::copy_n(from + row + (column + c) * fromColumn, height, &tile[size_t(c * edge)]);
+      for (int64_t r = 0; r < height; ++r)
+        for (int64_t c = 0; c < width; ++c)
+          to[(row + r) * toRow + column + c] = tile[size_t(c * edge + r)];
+    }
+}
+
 /// Copies rows of `columns` elements into ones of `toType`; strides in elements.
 void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DType fromType,
                const std::byte *from, int64_t fromRow, int64_t fromColumn, int64_t rows,
@@ -111,6 +128,11 @@ void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DTy
     for (int64_t r = 0; r < rows; ++r)
       std::memcpy(to + r * toRow * size, from + r * fromRow * size,
                   static_cast<size_t>(columns * size));
+    return;
+  }
+  if (toType == fromType && size == 4 && toColumn == 1 && fromRow == 1) {
+    copyColumnsIntoRows(reinterpret_cast<float *>(to), toRow, reinterpret_cast<const float *>(from),
+                        fromColumn, rows, columns);
     return;
   }
   if (toType == DType::F32 && (fromType == DType::E4M3 || fromType == DType::E5M2)) {
@@ -187,9 +209,14 @@ struct BlockLayout {
   bool copied = false;
 };
 
+/// Whether oneDNN adds the products of an element in one order, whichever way dense operands lie.
+/// Its kernels for AVX2 cut sums of transposed operands elsewhere, and those of one row or column
+/// too.
+bool hasOneOrder() { return hasBf16Products(); }
+
 /// oneDNN has one kernel for dense blocks, whose bits depend on shapes only, and others where rows
-/// have gaps. So blocks with gaps are copied into dense ones, rows or columns as they lie; `widen`:
-/// into rows of `wide`.
+/// have gaps. So blocks with gaps are copied into dense ones, rows or columns as they lie (into
+/// rows where the order of sums depends on that); `widen`: into rows of `wide`.
 BlockLayout blockLayout(const MatmulOperand &operand, int64_t rows, int64_t columns, bool widen,
                         DType wide = DType::F32) {
   const bool byRows = columns == 1 || operand.columnStride == 1;
@@ -199,6 +226,8 @@ BlockLayout blockLayout(const MatmulOperand &operand, int64_t rows, int64_t colu
   // A column whose elements lie apart is a row of one column each.
   if (widen || byRows)
     return {widen ? wide : operand.dtype, columns, 1, widen || !dense};
+  if (!hasOneOrder())
+    return {operand.dtype, columns, 1, true};
   return {operand.dtype, 1, rows, !dense};
 }
 
