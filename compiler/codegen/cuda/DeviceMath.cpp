@@ -45,22 +45,42 @@ Value *DeviceMath::unary(RowUnary f, Value *x) {
 }
 
 Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
-  if (from != to && isEightBit(to) && convertsEight())
-    return fromEight(toEight(exact.convert(x, from, RowType::F32), to), to);
-  if (to != RowType::BF16 || from == RowType::BF16)
+  const bool eight = isEightBit(to) && convertsEight();
+  if (from == to || (to != RowType::BF16 && !eight))
     return exact.convert(x, from, to);
-  // One instruction; the bits then are where toMemory looks for them.
   x = exact.convert(x, from, RowType::F32);
-  Value *half = b.CreateBitCast(b.CreateFPTrunc(x, b.getBFloatTy()), b.getInt16Ty());
-  Value *wide = b.CreateShl(b.CreateZExt(half, b.getInt32Ty()), b.getInt32(16));
-  return b.CreateBitCast(wide, b.getFloatTy());
+  // Two bf16 at a time take one of many units, one by itself one of few. Zero in the lower half,
+  // and the pair is the rounded number itself.
+  Value *rounded =
+      eight ? fromEight(toEight(x, to), to)
+            : b.CreateBitCast(toPair(x, ConstantFP::get(b.getFloatTy(), 0.0)), b.getFloatTy());
+  roundedValues[rounded] = {x, to};
+  return rounded;
+}
+
+Value *DeviceMath::toPair(Value *high, Value *low) {
+  auto *function = FunctionType::get(b.getInt32Ty(), {b.getFloatTy(), b.getFloatTy()}, false);
+  return b.CreateCall(InlineAsm::get(function, "cvt.rn.bf16x2.f32 $0, $1, $2;", "=r,f,f",
+                                     /*hasSideEffects=*/false),
+                      {high, low});
 }
 
 Value *DeviceMath::fromMemory(Value *raw, RowType type) {
   return isEightBit(type) && convertsEight() ? fromEight(raw, type) : exact.fromMemory(raw, type);
 }
+
+Value *DeviceMath::sourceOf(Value *x, RowType type) const {
+  const Rounded rounded = roundedValues.lookup(x);
+  return rounded.type == type ? rounded.source : nullptr;
+}
+
 Value *DeviceMath::toMemory(Value *x, RowType type) {
-  return isEightBit(type) && convertsEight() ? toEight(x, type) : exact.toMemory(x, type);
+  Value *source = sourceOf(x, type);
+  if (isEightBit(type) && convertsEight())
+    return toEight(source ? source : x, type);
+  if (type == RowType::BF16 && source) // neighbours are converted in pairs then
+    return b.CreateBitCast(b.CreateFPTrunc(source, b.getBFloatTy()), b.getInt16Ty());
+  return exact.toMemory(x, type);
 }
 
 bool DeviceMath::convertsEight() const {

@@ -4,6 +4,8 @@
 
 #include "compiler/codegen/rows/VectorMath.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace hydra::cuda {
 
 class DeviceMath {
@@ -34,9 +36,19 @@ private:
   /// it.
   llvm::Value *toEight(llvm::Value *x, RowType type);
   llvm::Value *fromEight(llvm::Value *raw, RowType type);
+  /// The bits of two floats as bf16, rounded to nearest even: those of `high` in the upper half.
+  llvm::Value *toPair(llvm::Value *high, llvm::Value *low);
+  /// What `convert` rounded to `type` and made `x` of, or null: memory takes its bits from there.
+  llvm::Value *sourceOf(llvm::Value *x, RowType type) const;
+
+  struct Rounded {
+    llvm::Value *source = nullptr;
+    RowType type = RowType::F32;
+  };
 
   llvm::IRBuilderBase &b;
   VectorMath exact;
+  llvm::DenseMap<llvm::Value *, Rounded> roundedValues;
 };
 
 } // namespace hydra::cuda

@@ -132,9 +132,10 @@ RowValue RowRecorder::index(unsigned dim) {
 }
 
 RowValue RowRecorder::unary(RowUnary f, RowValue x) {
-  bool integer = f == RowUnary::Neg && type(x) == RowType::I32;
-  assert((integer || isFloat(type(x))) && "functions are for numbers");
-  RowNode node{RowNode::Kind::Unary, form(x), integer ? RowType::I32 : RowType::F32};
+  assert((isFloat(type(x)) || (f == RowUnary::Neg && type(x) == RowType::I32)) &&
+         "functions are for numbers");
+  const bool exact = f == RowUnary::Neg && type(x) != RowType::I8; // -(-128) is no I8
+  RowNode node{RowNode::Kind::Unary, form(x), exact ? type(x) : RowType::F32};
   node.code = static_cast<unsigned>(f);
   node.inputs = {x.id};
   return add(node);
@@ -142,11 +143,36 @@ RowValue RowRecorder::unary(RowUnary f, RowValue x) {
 
 RowValue RowRecorder::binary(RowBinary f, RowValue a, RowValue b) {
   assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
-  RowNode node{RowNode::Kind::Binary, joined({a, b}),
-               isFloat(type(a)) ? RowType::F32 : RowType::I32};
+  RowNode node{RowNode::Kind::Binary, joined({a, b}), typeOf(f, a, b)};
   node.code = static_cast<unsigned>(f);
   node.inputs = {a.id, b.id};
   return add(node);
+}
+
+RowType RowRecorder::typeOf(RowBinary f, RowValue a, RowValue b) const {
+  if (!isFloat(type(a)))
+    return RowType::I32;
+  auto isZero = [&](RowValue v) {
+    const RowNode &node = program.nodes[v.id];
+    return node.kind == RowNode::Kind::Constant && node.value == 0.0;
+  };
+  auto isZeroOrNan = [&](RowValue v) {
+    const RowNode &node = program.nodes[v.id];
+    return node.kind == RowNode::Kind::Binary &&
+           static_cast<RowBinary>(node.code) == RowBinary::Mul &&
+           llvm::any_of(node.inputs, [&](unsigned input) { return isZero({input}); });
+  };
+  switch (f) {
+  case RowBinary::Max:
+  case RowBinary::Min: // one of the two
+    return type(a) == type(b) ? type(a) : RowType::F32;
+  case RowBinary::Mul:
+    return isZero(b) ? type(a) : isZero(a) ? type(b) : RowType::F32;
+  case RowBinary::Add: // what is not finite becomes nan by x + 0 x
+    return isZeroOrNan(b) ? type(a) : isZeroOrNan(a) ? type(b) : RowType::F32;
+  default:
+    return RowType::F32;
+  }
 }
 
 RowValue RowRecorder::compare(Predicate p, RowValue a, RowValue b) {
@@ -159,7 +185,7 @@ RowValue RowRecorder::compare(Predicate p, RowValue a, RowValue b) {
 
 RowValue RowRecorder::select(RowValue condition, RowValue a, RowValue b) {
   assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
-  // Choosing rounds nothing: of two numbers of a format it is one.
+  // Of two numbers of a format it is one.
   RowNode node{RowNode::Kind::Select, joined({condition, a, b}),
                type(a) == type(b) ? type(a) : RowType::F32};
   node.inputs = {condition.id, a.id, b.id};

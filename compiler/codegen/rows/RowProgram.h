@@ -122,6 +122,8 @@ public:
 private:
   RowValue add(RowNode node);
   RowValue castTo(RowValue x, RowType to);
+  /// What holds every result of `f` exactly: the operands' own format where nothing rounds.
+  RowType typeOf(RowBinary f, RowValue a, RowValue b) const;
   /// The form of something computed from these values.
   RowForm joined(llvm::ArrayRef<RowValue> values) const;
   RowType type(RowValue v) const { return program.nodes[v.id].type; }
