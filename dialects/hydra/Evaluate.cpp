@@ -86,7 +86,9 @@ private:
       return Attribute(builder.getBoolAttr(*a == *b));
     if (failed(numbers(e, {*a, *b})))
       return failure();
-    return Attribute(builder.getBoolAttr(realValue(*a) == realValue(*b)));
+    const bool whole = isInt(*a) && isInt(*b); // beyond 2^53 no double is
+    return Attribute(
+        builder.getBoolAttr(whole ? intValue(*a) == intValue(*b) : realValue(*a) == realValue(*b)));
   }
 
   LogicalResult numbers(ExprAttr e, ArrayRef<Attribute> args) {

@@ -120,6 +120,13 @@ private:
       if (name == kGradNormOutput || name == kAppliedOutput)
         return entry.getReturn().emitOpError()
                << "has an output '" << name << "', which the optimizer adds";
+    for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+      if (llvm::any_of(trainedParams(),
+                       [&](ParamOp p) { return p.getSymNameAttr() == symbol.getAttr(); }))
+        return entry.getReturn().emitOpError()
+               << "updates " << symbol
+               << ", which the optimizer updates; expected hydra.state, or a "
+               << "parameter that --freeze names";
     return success();
   }
 
@@ -419,7 +426,7 @@ private:
   /// apart until the update is applied.
   LogicalResult accumulate(EntryOp entry) {
     ReturnOp end = entry.getReturn();
-    if (failed(divideByWholeStep(entry)))
+    if (failed(checkLossesOfLoops(entry)) || failed(divideByWholeStep(entry)))
       return failure();
     if (StateOp lossScale = lossScaleOf(model))
       scaleSavedGradients(entry, lossScale);
@@ -485,6 +492,25 @@ private:
     if (succeeded(next))
       pending[variable] = *next;
     return next;
+  }
+
+  /// Losses in a loop divide by the labels of their chunk, of which no sum over the step is known.
+  static LogicalResult checkLossesOfLoops(EntryOp entry) {
+    SmallVector<EntryOp> bodies;
+    entry.walk([&](LoopOp loop) { bodies.push_back(loop.getEntry()); });
+    for (EntryOp body : bodies) {
+      CountedLossOpInterface counts;
+      body.walk([&](CountedLossOpInterface loss) {
+        if (!loss.getCount())
+          counts = loss;
+      });
+      if (counts)
+        return counts.emitOpError(
+            "counts the labels of a step's micro-batches in a loop; expected --accum=1");
+      if (failed(checkLossesOfLoops(body)))
+        return failure();
+    }
+    return success();
   }
 
   /// Lets losses divide by the labels that count in the whole step, divided by the number of

@@ -256,7 +256,7 @@ private:
                       v = build::shapeOf(p.values);
     return q.size() == 4 && k.size() == 4 && v.size() == 4 && k[1] == v[1] && k[2] == v[2] &&
            std::max(q[3], v[3]) <= AttentionOp::kWidest && k[0] == p.scores[0] &&
-           k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
+           v[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
            (p.mask.causal ? p.scores[2] == p.scores[3] : p.mask.chunk == 0 && p.mask.window == 0);
   }

@@ -34,10 +34,10 @@ public:
         operand = value;
       else
         written.push_back(value);
-    read.push_back(matmul.getB());
-    for (Value other : {matmul.getBias(), matmul.getWeightScale()})
+    for (Value other : {matmul.getB(), matmul.getBias(), matmul.getWeightScale()})
       if (other)
-        read.push_back(other);
+        others.push_back(other);
+    llvm::append_range(read, others);
     keepsOperand = operand && isUsedLater(operand);
     if (keepsOperand)
       written.push_back(operand);
@@ -46,7 +46,7 @@ public:
   /// Fuses the two, unless something lies where it cannot be moved away from.
   bool fuse() {
     const auto stays = [&](Value value) { return isOverRead(value) && !canMoveApart(value); };
-    if (!operand || isOverRead(matmul.getC()) || llvm::any_of(written, stays))
+    if (!operand || readsMore() || isOverRead(matmul.getC()) || llvm::any_of(written, stays))
       return false;
     for (Value value : written)
       if (isOverRead(value))
@@ -66,6 +66,17 @@ private:
     plan::BufferOp buffer = plan::placeOf(value).buffer;
     return !buffer.isTransient() || llvm::any_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
       return user != matmul && isBehind(user);
+    });
+  }
+
+  /// Whether the matmul reads what the launch makes as another operand too: its blocks do not wait
+  /// for each other.
+  bool readsMore() {
+    return llvm::any_of(llvm::zip(launch.getArgs(), launch.getAccess()), [&](const auto &argument) {
+      const auto [value, access] = argument;
+      return access != plan::kRead && llvm::any_of(others, [&](Value other) {
+               return plan::placeOf(other).buffer == plan::placeOf(value).buffer;
+             });
     });
   }
 
@@ -102,6 +113,7 @@ private:
 
   plan::LaunchOp launch;
   plan::MatmulOp matmul;
+  SmallVector<Value> others; ///< operands of the matmul that are not to be computed
   SmallVector<Value> read, written;
   Value operand; ///< what the launch makes for the matmul
   bool keepsOperand = false;

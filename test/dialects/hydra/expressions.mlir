@@ -59,7 +59,7 @@ hydra.model @precedence version 1 {
 // A truth value cannot be compared with the value of a comparison without parentheses, which stay.
 // CHECK-LABEL: hydra.model @comparisons
 // BOUND-LABEL: hydra.model @comparisons
-// BOUND-SAME:  v1 = true, v2 = false, v3 = true, v4 = true, v5 = true, v6 = true, v7 = true
+// BOUND-SAME:  v1 = true, v2 = false, v3 = true, v4 = true, v5 = true, v6 = true, v7 = true, v8 = false
 hydra.model @comparisons version 1 {
   hydra.symbols dims(a = 2, b = 3) reals(x = 2.0) choices(mode = fast of (fast, slow))
   // CHECK: hydra.derive v1 = (a == b) == false
@@ -78,6 +78,9 @@ hydra.model @comparisons version 1 {
   hydra.derive v6 = not slow == mode
   // CHECK: hydra.derive v7 = x < 2.500000e+00
   hydra.derive v7 = x < 2.5
+  // Integers that one real number stands for are still two.
+  // CHECK: hydra.derive v8 = 9007199254740993 == 9007199254740992
+  hydra.derive v8 = 9007199254740993 == 9007199254740992
 }
 
 // -----

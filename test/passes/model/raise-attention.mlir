@@ -226,3 +226,19 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b, c = %c, d = %d, e = %d1
   }
 }
+
+// -----
+
+// No attention: the probabilities of two sequences become rows of one, whose values the two share.
+// CHECK-LABEL: hydra.entry @one_of_values
+// CHECK-NOT: hydra.attention
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @one_of_values(%q: [2, 1, 6, 4] f32, %k: [2, 1, 6, 4] f32, %v: [1, 1, 6, 4] f32) {
+    %s = hydra.matmul %q, %k transpose_b
+    %p = hydra.softmax %s
+    %rows = hydra.reshape %p shape = [1, 1, 12, 6]
+    %o = hydra.matmul %rows, %v
+    hydra.return o = %o
+  }
+}

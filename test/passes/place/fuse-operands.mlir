@@ -30,6 +30,10 @@
 // CHECK-LABEL: plan.program @kept
 // CHECK: plan.launch @norm({{.*}}) {plan.computed = true}
 
+// Not where the matmul reads what the launch makes as its other operand too: the rows themselves, or what else is made.
+// CHECK-LABEL: plan.program @gram
+// CHECK-NOT: plan.computed
+
 // Not where another step stands between, or where more rows are multiplied than a sweep has.
 // CHECK-LABEL: plan.program @apart
 // CHECK-NOT: plan.computed
@@ -44,6 +48,14 @@ plan.module @m {
       %y = hydra.rms_norm %5, %arg2 eps = 1.0e-05 : tensor<1x1x64xf32>, tensor<64xf32>
       %6 = hydra.cast %y to = bf16 : tensor<1x1x64xf32>
       hydra.yield %5, %6 : tensor<1x1x64xf32>, tensor<1x1x64xbf16>
+    }
+  }
+  plan.kernel @both rows 8 grain 8 [memref<8x64xbf16>, memref<8x64xbf16>, memref<8x64xbf16>] {
+    %0 = plan.outer : tensor<8x64xbf16>
+    %1:2 = hydra.fused rows = [8] inner = [64] (%arg0 = %0) : tensor<8x64xbf16> {
+      %2 = hydra.add %arg0, %arg0 : tensor<8x64xbf16>, tensor<8x64xbf16>
+      %3 = hydra.neg %arg0 : tensor<8x64xbf16>
+      hydra.yield %2, %3 : tensor<8x64xbf16>, tensor<8x64xbf16>
     }
   }
   plan.kernel @many rows 17 grain 17 [memref<17x64xf32>, memref<17x64xbf16>] {
@@ -85,6 +97,23 @@ plan.module @m {
     plan.matmul(%rows : memref<1x1x64xbf16>, %w : memref<64x64xbf16>) -> (%p : memref<1x1x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
     plan.output "rows" = %rows : memref<1x1x64xbf16>
     plan.output "p" = %p : memref<1x1x64xbf16>
+  }
+  plan.program @gram {
+    %x = plan.buffer transient other : memref<8x64xbf16>
+    plan.input "x" = %x values 0 : memref<8x64xbf16>
+    %y = plan.buffer transient other : memref<8x64xbf16>
+    plan.input "y" = %y values 0 : memref<8x64xbf16>
+    %z = plan.buffer transient other : memref<8x64xbf16>
+    %rows = plan.view %x plus 0 as other : memref<8x64xbf16> to memref<8x64xbf16>
+    plan.launch @both(read %x : memref<8x64xbf16>, write %rows : memref<8x64xbf16>, write %z : memref<8x64xbf16>)
+    %p = plan.buffer transient other : memref<8x8xbf16>
+    plan.matmul(%rows : memref<8x64xbf16>, %rows : memref<8x64xbf16>) -> (%p : memref<8x8xbf16>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %negated = plan.view %y plus 0 as other : memref<8x64xbf16> to memref<8x64xbf16>
+    plan.launch @both(read %y : memref<8x64xbf16>, write %z : memref<8x64xbf16>, write %negated : memref<8x64xbf16>)
+    %q = plan.buffer transient other : memref<8x8xbf16>
+    plan.matmul(%z : memref<8x64xbf16>, %negated : memref<8x64xbf16>) -> (%q : memref<8x8xbf16>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.output "p" = %p : memref<8x8xbf16>
+    plan.output "q" = %q : memref<8x8xbf16>
   }
   plan.program @apart {
     %o = plan.buffer transient other : memref<1x1x64xbf16>
