@@ -306,8 +306,12 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
       variables[name] = tensor;
     own.perturb += own.perturb ? 0x9e3779b97f4a7c15 : 0; // other errors in every call
   }
-  for (auto &[name, tensor] : variables)
-    results[name] = tensor;
+  for (auto &[name, tensor] : variables) { // but not what follows others: see followsOthers
+    auto state = model.lookupSymbol<StateOp>(name);
+    if (!state ||
+        (state.getRole() != VariableRole::copy && state.getRole() != VariableRole::derived))
+      results[name] = tensor;
+  }
   return results;
 }
 
