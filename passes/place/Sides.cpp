@@ -1,6 +1,7 @@
 // What of a training program the main stream does not wait for.
 #include "passes/place/Sides.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -9,8 +10,8 @@ namespace hydra {
 
 namespace {
 
-/// What training changes: parameters, their moments and averages, and what follows them in another
-/// type.
+/// What training changes: parameters, their moments and averages, magnitudes of earlier steps, and
+/// what is made of them.
 DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
   DenseSet<Operation *> buffers;
   auto module = program->getParentOfType<plan::PlanModuleOp>();
@@ -19,10 +20,11 @@ DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
     const VariableRole role = variable.getRole();
     if (role == VariableRole::parameter)
       parameters.insert(variable.getName());
-    const bool copied = (role == VariableRole::copy || role == VariableRole::derived) &&
-                        parameters.contains(variable.getOwner().value_or(""));
+    const bool copied =
+        role == VariableRole::copy && parameters.contains(variable.getOwner().value_or(""));
     if (role == VariableRole::parameter || role == VariableRole::moment ||
-        role == VariableRole::average || copied)
+        role == VariableRole::average || role == VariableRole::amax_history ||
+        role == VariableRole::derived || copied)
       buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
   }
   // Moments whose place is in the host's memory visit transient memory.
@@ -50,15 +52,23 @@ public:
   }
 
 private:
-  /// Whether there are updates.
+  /// Whether there are updates. What one leaves for others, such as magnitudes of its results, is
+  /// read by steps that lead to them alone.
   bool chooseUpdates() {
     bool updates = false;
     const DenseSet<Operation *> trained = trainedBuffers(program);
-    for (size_t i = 0; i < sides.size(); ++i)
-      if (isFree(i) && writesOnly(i, trained)) {
+    llvm::BitVector leads(sides.size()); ///< to updates alone
+    for (size_t i = sides.size(); i-- > 0;) {
+      if (!isFree(i))
+        continue;
+      const auto isLead = [&](int64_t reader) { return leads.test(reader); };
+      if (writesOnly(i, trained, isLead)) {
         sides[i] = Side::Updates;
         updates = true;
       }
+      if (sides[i] == Side::Updates || isReadOnlyBy(i, isLead))
+        leads.set(i);
+    }
     return updates;
   }
 
@@ -102,12 +112,15 @@ private:
     return table.history.find(buffer)->second;
   }
 
-  /// Whether a step writes something, and all of it into these buffers, or where it alone works.
-  bool writesOnly(size_t i, const DenseSet<Operation *> &buffers) const {
+  /// Whether a step writes into these buffers, and else only where it alone works or for steps of
+  /// `isReader`.
+  bool writesOnly(size_t i, const DenseSet<Operation *> &buffers,
+                  function_ref<bool(int64_t)> isReader) const {
     bool writes = false;
     for (const auto &[buffer, use] : table.uses[i]) {
       const bool isOneOfThem = buffers.contains(buffer);
-      if (use.writes && !isOneOfThem && !isUsedByAlone(i, buffer))
+      if (use.writes && !isOneOfThem && !isUsedByAlone(i, buffer) &&
+          !isReadOnlyBy(i, buffer, use, isReader))
         return false;
       writes |= use.writes && isOneOfThem;
     }
@@ -121,21 +134,35 @@ private:
   }
 
   bool isReadOnlyByUpdates(size_t i) const {
+    return isReadOnlyBy(i, [&](int64_t reader) { return sides[reader] == Side::Updates; });
+  }
+
+  /// Whether something reads what a step writes, and only steps of `isReader` do.
+  bool isReadOnlyBy(size_t i, function_ref<bool(int64_t)> isReader) const {
     bool read = false;
     for (const auto &[buffer, use] : table.uses[i]) {
       if (!use.writes)
         continue;
-      if (!plan::BufferOp(buffer).isTransient())
+      if (!isReadOnlyBy(i, buffer, use, isReader))
         return false;
-      for (const BlockUse &later : usesOf(buffer)) {
-        if (later.block <= static_cast<int64_t>(i) || !later.overlaps(use))
-          continue;
-        if (sides[later.block] != Side::Updates)
-          return false;
-        read = true;
-      }
+      read |= isUsedLater(i, buffer, use);
     }
     return read;
+  }
+
+  /// Whether only steps of `isReader` use bytes that a step writes, if any do.
+  bool isReadOnlyBy(size_t i, plan::BufferOp buffer, const BlockUse &use,
+                    function_ref<bool(int64_t)> isReader) const {
+    return buffer.isTransient() && llvm::all_of(usesOf(buffer), [&](const BlockUse &later) {
+             return later.block <= static_cast<int64_t>(i) || !later.overlaps(use) ||
+                    isReader(later.block);
+           });
+  }
+
+  bool isUsedLater(size_t i, plan::BufferOp buffer, const BlockUse &use) const {
+    return llvm::any_of(usesOf(buffer), [&](const BlockUse &later) {
+      return later.block > static_cast<int64_t>(i) && later.overlaps(use);
+    });
   }
 
   /// Whether all that a step reads are variables and what steps of that side make, or constants.

@@ -316,3 +316,43 @@ plan.module @exchange {
     plan.output "z" = %z : memref<8xf32>
   }
 }
+
+// -----
+
+// An update may leave something for steps that lead to variables of training alone, as the magnitudes of what it wrote. One
+// whose results the batch is multiplied by stays.
+// CHECK-LABEL: plan.module @magnitudes
+// CHECK: label = "gradient"{{.*}}stream = 1
+// CHECK: label = "adamw"{{.*}}stream = 1
+// CHECK: label = "largest"{{.*}}stream = 1
+// CHECK: label = "remember"{{.*}}stream = 1
+// CHECK: label = "read"
+// CHECK-NOT: stream = 1
+// CHECK: plan.output
+plan.module @magnitudes {
+  %w = plan.buffer persistent param : memref<8x8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8x8xf32>
+  %v = plan.buffer persistent param : memref<8x8xf32>
+  plan.variable parameter "v" = %v init <zeros> : memref<8x8xf32>
+  %seen = plan.buffer persistent other : memref<f32>
+  plan.variable derived "seen" = %seen init <zeros> : memref<f32>
+  plan.kernel @adamw rows 8 grain 8 [memref<8x8xf32>, memref<8x8xf32>, memref<8xf32>] {}
+  plan.kernel @largest rows 1 grain 1 [memref<8xf32>, memref<f32>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8x8xf32>
+    plan.input "x" = %x values 0 : memref<8x8xf32>
+    %dw = plan.buffer transient other : memref<8x8xf32>
+    %rows = plan.buffer transient other : memref<8xf32>
+    %one = plan.buffer transient other : memref<f32>
+    %dv = plan.buffer transient other : memref<8x8xf32>
+    %others = plan.buffer transient other : memref<8xf32>
+    %y = plan.buffer transient other : memref<f32>
+    plan.matmul(%x : memref<8x8xf32>, %x : memref<8x8xf32>) -> (%dw : memref<8x8xf32>) {label = "gradient"}
+    plan.launch @adamw(read %dw : memref<8x8xf32>, update %w : memref<8x8xf32>, write %rows : memref<8xf32>) {label = "adamw"}
+    plan.launch @largest(read %rows : memref<8xf32>, write %one : memref<f32>) {label = "largest"}
+    plan.copy(%one : memref<f32>) -> (%seen : memref<f32>) {label = "remember"}
+    plan.launch @adamw(read %x : memref<8x8xf32>, update %v : memref<8x8xf32>, write %others : memref<8xf32>) {label = "read"}
+    plan.launch @largest(read %others : memref<8xf32>, write %y : memref<f32>) {label = "answer"}
+    plan.output "y" = %y : memref<f32>
+  }
+}
