@@ -116,6 +116,10 @@ private:
           (clip || name != "clip"))
         return variable->emitOpError()
                << "@" << name << " has the name of a number that steps take; expected another";
+    if (Operation *variable = model.lookupSymbol("losses");
+        isa_and_nonnull<ParamOp, StateOp>(variable))
+      return variable->emitOpError()
+             << "@losses has the name of what training writes beside variables; expected another";
     for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
       if (name == kGradNormOutput || name == kAppliedOutput)
         return entry.getReturn().emitOpError()

@@ -62,6 +62,18 @@ Value overRanks(OpBuilder &b, Location loc, MeshAttr mesh, Value amax) {
   return amax;
 }
 
+/// The variables that a value is made of by casts and by moves alone; `name` for each.
+void addVariables(Value value, std::string &text) {
+  Operation *op = value.getDefiningOp();
+  if (auto use = dyn_cast_or_null<UseOp>(op)) {
+    text += " " + use.getVariable().str();
+    return;
+  }
+  if (isa_and_nonnull<CastOp, ReshapeOp, TransposeOp, SliceOp, ConcatOp>(op))
+    for (Value from : op->getOperands())
+      addVariables(from, text);
+}
+
 } // namespace
 
 /// In the middle of what training begins with, on a logarithmic scale. As e4m3 a weight or an
@@ -102,6 +114,9 @@ AmaxHistory::Quantized AmaxHistory::quantize(OpBuilder &b, Location loc, Value v
   Value elements = QuantizeOp::create(b, loc, withoutInfinities(b, loc, value), scale,
                                       TypeAttr::get(format), UnitAttr());
   groups[{kind, format}].push_back({scale, magnitudes, elements});
+  std::string &text = order.emplace_back();
+  llvm::raw_string_ostream(text) << static_cast<int>(kind) << ' ' << format;
+  addVariables(value, text);
   return {elements, scale};
 }
 
@@ -109,6 +124,20 @@ AmaxHistory::Quantized AmaxHistory::quantize(OpBuilder &b, Location loc, Value v
 /// largest number. x + 0 x is x where that is finite, and NaN where it is not.
 Value AmaxHistory::withoutInfinities(OpBuilder &b, Location loc, Value value) {
   return AddOp::create(b, loc, value, build::scale(b, loc, value, 0.0));
+}
+
+/// Rows are numbered in the order of operands: programs that have others, such as those of phases,
+/// would take each other's magnitudes. Which weights are multiplied, and when, tells them apart.
+LogicalResult AmaxHistory::checkOrder(EntryOp entry) {
+  SmallVector<std::string> own = std::exchange(order, {});
+  if (firstOrder.empty())
+    firstOrder = std::move(own);
+  else if (firstOrder != own)
+    return entry.emitOpError()
+           << "@" << entry.getSymName() << " quantizes other values than another program, or in "
+           << "another order; expected the same in all programs that share the history of delayed "
+           << "scales";
+  return success();
 }
 
 LogicalResult AmaxHistory::finish(EntryOp entry) {
@@ -136,7 +165,7 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
 
   FailureOr<StateOp> history =
       state(entry, kHistory, {operands, steps}, VariableRole::amax_history);
-  if (failed(history))
+  if (failed(history) || failed(checkOrder(entry)))
     return failure();
   makeScales(entry, *history);
   Value amax = findLargest(entry);

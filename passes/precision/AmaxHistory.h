@@ -79,9 +79,13 @@ private:
   void makeScales(EntryOp entry, StateOp history);
   mlir::Value findLargest(EntryOp entry);
   llvm::LogicalResult shift(EntryOp entry, StateOp history, mlir::Value amax);
+  llvm::LogicalResult checkOrder(EntryOp entry);
 
   ModelOp model;
   const int64_t steps;
+  /// The operands of the program in hand as they came, and of the first: kind, format and
+  /// variables.
+  llvm::SmallVector<std::string> order, firstOrder;
   /// Of the program in hand, by what has scales of one form; those of the same kind together.
   llvm::MapVector<std::pair<OperandKind, mlir::Type>, Group> groups;
 };
