@@ -23,6 +23,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 using namespace hydra::runtime;
@@ -151,6 +152,10 @@ void CheckpointFolder::open(int64_t step) {
       fail("{} is there, but this run begins at step {}; continue with --resume auto, or choose "
            "another folder for --save",
            shownPath(present.rbegin()->second), step);
+    // Those behind which this run goes on are its own; any others are another run's.
+    if (present.contains(step))
+      for (const auto &[number, path] : present)
+        own.insert(number);
     for (const fs::directory_entry &entry : fs::directory_iterator(folder))
       if (entry.path().filename().string().starts_with(kTemporary))
         fs::remove_all(entry.path(), code);
@@ -194,19 +199,47 @@ void CheckpointFolder::finish(const fs::path &temporary, const fs::path &target,
     out.write(std::as_bytes(std::span(manifest)));
     out.commit();
   }
-  // A directory cannot be renamed over one that is not empty, but the two can change places.
-  const bool replaces = fs::exists(target);
-  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(),
-                  replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0)
-    fail("cannot rename the finished checkpoint to {}: {}", shownPath(target),
-         support::errnoText(errno));
+  place(temporary, target);
+  own.insert(state.step);
   syncDirectory(descriptor, folder);
+}
+
+void CheckpointFolder::place(const fs::path &temporary, const fs::path &target) const {
+  // A directory cannot be renamed over one that is not empty, but the two can change places; not on
+  // every file system (NFS), and then the old one goes first.
+  int problem = 0;
+  if (fs::exists(target)) {
+    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
+      return;
+    problem = errno;
+    if (problem != EINVAL && problem != ENOSYS && problem != EOPNOTSUPP)
+      fail("cannot rename the finished checkpoint to {}: {}", shownPath(target),
+           support::errnoText(problem));
+    const fs::path old = temporary.string() + ".old"; // swept with what else is half-written
+    std::error_code code;
+    fs::rename(target, old, code);
+    problem = code.value();
+    if (!code) {
+      const bool renamed = ::rename(temporary.c_str(), target.c_str()) == 0;
+      problem = renamed ? 0 : errno;
+      if (renamed)
+        fs::remove_all(old, code);
+      else
+        fs::rename(old, target, code);
+    }
+  } else if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    problem = errno;
+  }
+  if (problem != 0)
+    fail("cannot rename the finished checkpoint to {}: {}", shownPath(target),
+         support::errnoText(problem));
 }
 
 void CheckpointFolder::prune(int keep) {
   if (!leads())
     return;
   std::map<int64_t, fs::path> present = checkpointsIn(folder);
+  std::erase_if(present, [&](const auto &checkpoint) { return !own.contains(checkpoint.first); });
   while (present.size() > static_cast<size_t>(keep)) {
     std::error_code code;
     // Renamed first, so that a half-removed one is no checkpoint.
@@ -407,7 +440,40 @@ private:
   std::optional<LongWork> work;
 };
 
+void Checkpoint::checkOptimizer() const {
+  const Plan &plan = file.plan();
+  std::set<std::string> known, parameters;
+  for (const Variable *variable : *plan.variables()) {
+    known.insert(variable->name()->str());
+    if (variable->role() == VariableRole::parameter) {
+      parameters.insert(variable->name()->str());
+      known.insert(variable->name()->str() + ".average"); // which a plan may leave
+    }
+  }
+  constexpr const char *expected = "expected the optimizers, and the parameters that are trained, "
+                                   "of the plan that saved it, or --weights, which takes the "
+                                   "parameters alone";
+  // What a parameter's name begins, and the plan does not have, an optimizer kept for it.
+  for (const auto &[name, hash] : manifest.hashes)
+    for (size_t dot = name.find('.'); dot != std::string::npos && !known.contains(name);
+         dot = name.find('.', dot + 1))
+      if (parameters.contains(name.substr(0, dot)))
+        throw CommonError(fmt::format("{}: holds {}, which {} does not keep; {}",
+                                      shownPath(directory), shown(name), file.origin(), expected));
+  for (const Variable *variable : *plan.variables()) {
+    const bool kept = variable->role() == VariableRole::moment ||
+                      variable->role() == VariableRole::amax_history ||
+                      variable->role() == VariableRole::parameter;
+    if (kept && !followsOthers(*variable) && isInCheckpoint(*variable) &&
+        !manifest.hashes.contains(variable->name()->str()))
+      throw CommonError(fmt::format("{}: holds no {}, which {} has; {}", shownPath(directory),
+                                    shown(variable->name()->string_view()), file.origin(),
+                                    expected));
+  }
+}
+
 void Checkpoint::restore(Executor &executor, Ranks *ranks) const {
+  checkOptimizer();
   try {
     Restoring(*this, executor, ranks).run();
   } catch (const RunEnded &) {

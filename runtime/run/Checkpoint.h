@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace hydra::runtime {
@@ -43,13 +44,16 @@ public:
   /// untouched.
   std::filesystem::path save(const PlanFile &file, Executor &executor, const TrainingState &state);
 
-  /// Removes the oldest checkpoints but `keep` >= 1, on rank 0. Throws Error when it cannot.
+  /// Removes the oldest checkpoints of this run but `keep` >= 1, on rank 0. Throws Error when it
+  /// cannot.
   void prune(int keep);
 
 private:
   bool leads() const { return !ranks || ranks->leads(); }
   void open(int64_t step);
   void unlock() const;
+  /// Gives a finished directory its name, in the place of one that has it.
+  void place(const std::filesystem::path &temporary, const std::filesystem::path &target) const;
   void checkThatAllSeeIt();
   /// Fills a directory and gives it its name. Rank 0.
   void finish(const std::filesystem::path &temporary, const std::filesystem::path &target,
@@ -58,7 +62,8 @@ private:
 
   std::filesystem::path folder;
   Ranks *ranks;
-  int descriptor = -1; // of the folder, locked; -1: rank 0 has it
+  std::set<int64_t> own; // steps of this run's checkpoints
+  int descriptor = -1;   // of the folder, locked; -1: rank 0 has it
 };
 
 /// A checkpoint that belongs to a plan.
@@ -82,6 +87,8 @@ public:
   void restore(Executor &executor, Ranks *ranks) const;
 
 private:
+  /// Throws Error where the optimizers of the plan keep something else than those that saved it.
+  void checkOptimizer() const;
   class Restoring;
 
   const PlanFile &file;

@@ -126,7 +126,9 @@ private:
       result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.
-      if (options.save && (last || (isDue(options.saveEvery) && !session.refusal())))
+      saveIsDue |= isDue(options.saveEvery);
+      // Behind a step that changed nothing the next one is saved.
+      if (options.save && (last || (saveIsDue && !session.refusal())))
         save(last);
       if (last ? result.signal == 0 : isDue(options.evalEvery))
         evaluate();
@@ -323,6 +325,7 @@ private:
 
   void save(bool last) {
     saved = session.steps(); // or it cannot be; there is no second try
+    saveIsDue = false;
     if (!folder)
       return; // rank 0 saves all
     try {
@@ -373,7 +376,8 @@ private:
   std::optional<StopSignal> signals;
   Vote decision;      // on the next step
   bool proven = true; // the last checkpoint is
-  int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
+  bool saveIsDue = false;
+  int64_t saved = 0; // the step of the last checkpoint, and at first where the run begins
   TrainResult result;
   std::optional<SafetyGuard> guard; // of a plan with safe forms
   std::optional<StepProfiler> profiler;

@@ -4,6 +4,7 @@
 #include "frontend/ModelWriter.h"
 #include "frontend/Transfer.h"
 #include "frontend/families/Families.h"
+#include "runtime/run/CheckpointNames.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
@@ -102,11 +103,7 @@ fs::path weightsAt(const fs::path &path) {
     return path;
   if (const fs::path file = path / "model.safetensors"; fs::exists(file))
     return file;
-  fs::path newest; // names of checkpoints are in the order of their steps
-  for (const fs::directory_entry &entry : fs::directory_iterator(path))
-    if (entry.path().filename().string().starts_with("step-") &&
-        fs::exists(entry.path() / "model.safetensors"))
-      newest = std::max(newest, entry.path());
+  const fs::path newest = runtime::newestCheckpoint(path, -1);
   if (const fs::path ofRun = path / "checkpoints"; newest.empty() && fs::is_directory(ofRun))
     return weightsAt(ofRun);
   if (newest.empty())
