@@ -110,7 +110,13 @@ public:
           fail("the gzip file is cut off");
         break;
       }
-      if (!inside) { // one file behind another
+      if (!inside) { // one file behind another, or zeros that fill the last block of a tape
+        const auto zeros =
+            std::ranges::find_if(bytes, [](std::byte b) { return b != std::byte{}; });
+        if (zeros != bytes.begin()) {
+          input.use(static_cast<size_t>(zeros - bytes.begin()));
+          continue;
+        }
         inflateReset(&stream);
         inside = true;
       }
@@ -142,6 +148,9 @@ public:
   explicit ZstdSource(Input from) : input(std::move(from)), stream(ZSTD_createDStream()) {
     if (!stream)
       throw std::bad_alloc();
+    // As far back as any frame may look: 2 GiB, of which a small file takes a small part.
+    ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax,
+                           ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   }
 
   size_t read(std::span<std::byte> out) override {
@@ -194,7 +203,10 @@ std::unique_ptr<ByteSource> hydra::data::unpacked(std::unique_ptr<ByteSource> pa
   const auto begin = input.bytes();
   if (beginsWith(begin, {0x1f, 0x8b}))
     return std::make_unique<GzipSource>(std::move(input));
-  if (beginsWith(begin, {0x28, 0xb5, 0x2f, 0xfd}))
+  // The magic number of a frame, or of one to be skipped, which readers of others may use.
+  const bool skippable = begin.size() >= 4 && (begin[0] & std::byte{0xf0}) == std::byte{0x50} &&
+                         beginsWith(begin.subspan(1), {0x2a, 0x4d, 0x18});
+  if (skippable || beginsWith(begin, {0x28, 0xb5, 0x2f, 0xfd}))
     return std::make_unique<ZstdSource>(std::move(input));
   return std::make_unique<PlainSource>(std::move(input));
 }

@@ -57,6 +57,25 @@ std::string_view firstSeparator(std::string_view all, size_t begin,
   return first;
 }
 
+/// Where the last separator ends, of those that follow one another from the front (two places of
+/// one may overlap); 0 where there is none.
+size_t endOfSeparators(std::string_view all, std::span<const std::string> separators) {
+  std::vector<size_t> next(separators.size(), 0);
+  const auto find = [&](size_t end) {
+    for (size_t i = 0; i < next.size(); ++i)
+      if (next[i] <= end && next[i] != std::string::npos)
+        next[i] = all.find(separators[i], end);
+  };
+  find(0);
+  for (size_t end = 0;;) {
+    const auto first = std::ranges::min_element(next);
+    if (first == next.end() || *first == std::string::npos)
+      return end;
+    end = *first + separators[static_cast<size_t>(first - next.begin())].size();
+    find(end);
+  }
+}
+
 std::string_view withoutLineBreaks(std::string_view document, bool begins, bool ends) {
   const auto isBreak = [](char c) { return c == '\n' || c == '\r'; };
   while (begins && !document.empty() && isBreak(document.front()))
@@ -90,13 +109,10 @@ void ChunkReader::fill() {
 
 /// Where a chunk of the buffer ends; npos: more is needed.
 size_t ChunkReader::findCut() const {
-  size_t end = 0, longest = 2;
-  for (const std::string &separator : separators) {
+  size_t longest = 2;
+  for (const std::string &separator : separators)
     longest = std::max(longest, separator.size());
-    if (const size_t found = buffer.rfind(separator); found != std::string::npos)
-      end = std::max(end, found + separator.size());
-  }
-  if (end > 0)
+  if (const size_t end = endOfSeparators(buffer, separators); end > 0)
     return end;
   if (format.jsonLines) {
     if (buffer.size() >= kLongestLine)

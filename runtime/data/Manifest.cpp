@@ -172,8 +172,8 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, Manifest describing
     fail("{} exists; expected the name of a folder that is to be written", shownPath(target));
   temporary = target;
   temporary += fmt::format(".{}.tmp", ::getpid());
-  std::filesystem::create_directory(temporary, code);
-  if (code)
+  std::filesystem::remove_all(temporary, code); // of a run that was killed
+  if (!std::filesystem::create_directory(temporary, code))
     fail("cannot write {}: {}", shownPath(target), code.message());
 }
 

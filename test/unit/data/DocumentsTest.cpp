@@ -111,6 +111,23 @@ TEST_F(DocumentsTest, PackedFilesHoldTheSame) {
     EXPECT_NE(errorOf([&] { documentsOf(damaged, lines); }).find("is damaged"), std::string::npos);
   }
   EXPECT_EQ(documentsOf(gzip(""), lines).documents, Texts{});
+  // Zeros behind a file, as on tapes; a frame that readers skip in front of one.
+  EXPECT_EQ(documentsOf(gzip("a\nb") + std::string(1024, '\0'), lines).documents, (Texts{"a", "b"}));
+  EXPECT_EQ(documentsOf(gzip("a\n") + std::string(7, '\0') + gzip("b"), lines).documents,
+            (Texts{"a", "b"}));
+  EXPECT_EQ(
+      documentsOf(std::string("\x5a\x2a\x4d\x18\x03\0\0\0abc", 11) + zstd("a\nb"), lines).documents,
+      (Texts{"a", "b"}));
+}
+
+TEST_F(DocumentsTest, SeparatorsThatOverlapAreFoundFromTheFront) {
+  // Wherever chunks of the file end.
+  for (const size_t before : {size_t{0}, (size_t{1} << 20) - 4, (size_t{1} << 20) - 3, size_t{1} << 20}) {
+    const std::string first(before + 5, 'x');
+    EXPECT_EQ(documentsOf(first + "-----\nb---c", {.separators = {"---"}}).documents,
+              (Texts{first, "--\nb", "c"}))
+        << before;
+  }
 }
 
 TEST_F(DocumentsTest, ALongDocumentHasTheTokensOfTheWhole) {
