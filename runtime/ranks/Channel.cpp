@@ -53,9 +53,13 @@ std::vector<std::vector<std::byte>> Channel::gather(std::span<const std::byte> b
 }
 
 std::vector<std::byte> Channel::broadcast(std::span<const std::byte> bytes) {
-  const std::string key = fmt::format("broadcast {}", state->broadcasts++);
-  if (rank() > 0)
-    return get(key);
+  const std::string key = fmt::format("{}{}", Hub::kBroadcast, state->broadcasts++);
+  if (rank() > 0) {
+    std::vector<std::byte> value = get(key);
+    const std::lock_guard lock(state->mutex);
+    state->values.erase(key); // nobody asks again
+    return value;
+  }
   set(key, {bytes.begin(), bytes.end()});
   return {bytes.begin(), bytes.end()};
 }

@@ -110,9 +110,12 @@ void Channel::State::listen() {
     tcp::resolver resolver(io);
     const auto found = resolver.resolve(world.address, std::to_string(world.port), error);
     refuse(error);
-    // A name may stand for another address on each machine: only what is the same everywhere binds.
+    // A name may stand for another address on each machine, that of the own one for a loopback:
+    // only what is the same everywhere binds.
     tcp::endpoint endpoint = *found.begin();
-    if (!endpoint.address().is_loopback())
+    asio::error_code isName;
+    asio::ip::make_address(world.address, isName);
+    if (!endpoint.address().is_loopback() || (isName && world.address != "localhost"))
       endpoint.address(endpoint.address().is_v6() ? asio::ip::address(asio::ip::address_v6::any())
                                                   : asio::ip::address_v4::any());
     acceptor.open(endpoint.protocol(), error);
@@ -171,7 +174,10 @@ void Channel::State::receive(const std::shared_ptr<Connection> &connection,
     connections[rank.rank] = connection;
   {
     const std::lock_guard lock(mutex);
-    localAddress = connection->localAddress();
+    const std::string address = connection->localAddress(); // where others may reach this rank
+    asio::error_code ignored;
+    if (localAddress.empty() || asio::ip::make_address(localAddress, ignored).is_loopback())
+      localAddress = address;
   }
   if (hub->arrive(rank, Clock::now()))
     connection->trust();

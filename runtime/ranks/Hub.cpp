@@ -250,6 +250,10 @@ void Hub::gather() {
 
 void Hub::answer(uint32_t rank, const std::string &key) {
   callbacks.send(rank, MessageWriter(MessageType::value).text(key).bytes(store[key]).done());
+  if (key.starts_with(kBroadcast) && ++answers[key] + 1 == peers.size()) { // a step may have one
+    store.erase(key);
+    answers.erase(key);
+  }
 }
 
 void Hub::lose(uint32_t rank, Clock::time_point now) {

@@ -56,6 +56,9 @@ struct Ending {
 /// says what goes out.
 class Hub {
 public:
+  /// How keys of values begin that every rank but 0 asks for exactly once.
+  static constexpr std::string_view kBroadcast = "broadcast ";
+
   using Clock = std::chrono::steady_clock;
   using Pieces = std::vector<std::vector<std::byte>>;
 
@@ -125,6 +128,7 @@ private:
   bool ended = false, leaving = false;
   std::optional<Problem> problem;
   std::map<std::string, std::vector<std::byte>> store;
+  std::map<std::string, uint32_t> answers; // of values that every rank but 0 asks for once
   std::map<std::string, std::vector<uint32_t>> waitingGets; // by key, the ranks
 };
 

@@ -1,6 +1,7 @@
 // Wall-clock times of whole steps.
 #include "runtime/run/Bench.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
@@ -65,7 +66,8 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
              milliseconds(spread.minimum),
              countText(static_cast<uint64_t>(double(session.tokens()) / spread.median)),
              fmt::format("{:.1f}", double(session.cost().flops()) / spread.median * 1e-9)});
-  const double rate = double(session.cost().flops()) / spread.median;
+  const double rate = double(session.cost().flops()) / spread.median /
+                      static_cast<double>(ranksOf(file.plan())); // of one device
   std::string products;
   // Both figures are of 16-bit operands.
   const std::string_view precision = file.plan().header()->precision()->string_view();

@@ -80,6 +80,9 @@ void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &execu
       {"as the seed of texts", std::to_string(samplingSeed)},
       {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))},
       {"as its policies", fmt::format("{}", fmt::join(session.policyFlags(), ", "))}};
+  for (const runtime::Session::Measured &measured : session.measuredTexts())
+    claims.push_back({measured.name.empty() ? "as what is held out" : "as the text " + measured.name,
+                      fmt::format("{} batches of {}", measured.batches, measured.text->identity())});
   for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
     claims.push_back(std::move(hash));
   channel.agree(claims);
