@@ -34,7 +34,14 @@ std::string Table::text(const std::string &indent) const {
 std::string Table::markdown() const {
   std::string text;
   for (const std::vector<std::string> &row : rows) {
-    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    std::string line = "|";
+    for (const std::string &cell : row) {
+      line += ' ';
+      for (const char c : cell) // a bar would begin a column
+        line += c == '|' ? "\\|" : std::string(1, c);
+      line += " |";
+    }
+    text += line + "\n";
     if (&row != &rows.front())
       continue;
     for (size_t c = 0; c < row.size(); ++c)

@@ -1,6 +1,7 @@
 // Tables as aligned text or Markdown.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,11 @@ class Table {
 public:
   explicit Table(size_t leftColumns) : leftColumns(leftColumns) {}
 
-  void add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells) {
+    for (std::string &cell : cells) // a line of its own would be a row
+      std::ranges::replace(cell, '\n', ' ');
+    rows.push_back(std::move(cells));
+  }
   std::string text(const std::string &indent = "  ") const;
   /// The same as Markdown, where the first row is the head.
   std::string markdown() const;

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cmath>
+
 using namespace hydra::report;
 using namespace hydra::runtime;
 
@@ -30,6 +32,13 @@ size_t terminalWidth() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/// A step in which no label counts has none.
+std::string lossText(const StepReport &report, int digits) {
+  return report.hasLabels || !std::isfinite(report.loss)
+             ? fmt::format("{:.{}f}", report.loss, digits)
+             : "-";
+}
+
 } // namespace
 
 std::string Progress::fields(const StepReport &report) const {
@@ -42,7 +51,8 @@ std::string Progress::fields(const StepReport &report) const {
 }
 
 std::string Progress::liveText() const {
-  std::string text = fmt::format("step {}/{}  loss {:.4f}", last.step, options.lastStep, last.loss);
+  std::string text =
+      fmt::format("step {}/{}  loss {}", last.step, options.lastStep, lossText(last, 4));
   if (heldOutLoss)
     text += fmt::format("  held-out {:.4f}", *heldOutLoss);
   StepReport mean = last;
@@ -65,8 +75,9 @@ void Progress::step(const StepReport &report) {
   if (!options.live) {
     if (report.step % options.every == 0 || report.step == options.lastStep ||
         report.step == options.firstStep + 1)
-      say(fmt::format("step {:>{}}  loss {:.6f}  {}\n", report.step,
-                      std::to_string(options.lastStep).size(), report.loss, fields(report)));
+      say(fmt::format("step {:>{}}  loss {}  {}\n", report.step,
+                      std::to_string(options.lastStep).size(), lossText(report, 6),
+                      fields(report)));
     return;
   }
   const auto now = std::chrono::steady_clock::now();

@@ -185,6 +185,8 @@ void RunLog::step(const StepReport &report) {
   for (const char *whole : {"tokens", "memory_bytes"})
     if (const auto number = line.find(whole); number != line.end())
       *number = static_cast<uint64_t>(number->get<double>());
+  if (!report.hasLabels) // whose loss is 0, of nothing
+    line["labels"] = 0;
   // A source alone needs no name.
   if (report.epochs.size() == 1)
     line["epochs"] = report.epochs[0].passes;

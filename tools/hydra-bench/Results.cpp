@@ -125,9 +125,8 @@ std::vector<Json> Results::rowsOf(const std::vector<Case> &cases) const {
   return list;
 }
 
-Comparison compare(const Definition &definition, const std::vector<Json> &rows,
-                   const std::filesystem::path &baseline) {
-  const Json before = readResults(baseline);
+Comparison compare(const Definition &definition, const std::vector<Json> &rows, const Json &before,
+                   const std::string &name) {
   Comparison comparison;
   report::Table table(1);
   table.add({"row", "before", "now", "change", ""});
@@ -153,10 +152,9 @@ Comparison compare(const Definition &definition, const std::vector<Json> &rows,
     table.add({row["name"], numberText(then), numberText(now), change, verdict});
   }
   if (known == 0)
-    fail("--baseline: {} has '{}' of none of these rows", baseline.string(), definition.compare);
-  comparison.markdown = fmt::format("\n### Compared with {}: {}, worse above {:g}%\n\n{}",
-                                    baseline.filename().string(), definition.compare,
-                                    definition.threshold, table.markdown());
+    fail("--baseline: {} has '{}' of none of these rows", name, definition.compare);
+  comparison.markdown = fmt::format("\n### Compared with {}: {}, worse above {:g}%\n\n{}", name,
+                                    definition.compare, definition.threshold, table.markdown());
   return comparison;
 }
 

@@ -44,8 +44,9 @@ struct Comparison {
   size_t worse = 0; ///< rows that are slower by more than the threshold, or no longer measured
 };
 
-/// Rows of the results in `baseline`, by their axes. Throws Error when there are none.
-Comparison compare(const Definition &definition, const std::vector<Json> &rows,
-                   const std::filesystem::path &baseline);
+/// Rows beside those of results read before, from a file of that name, by their axes. Throws Error
+/// when none is in both.
+Comparison compare(const Definition &definition, const std::vector<Json> &rows, const Json &before,
+                   const std::string &name);
 
 } // namespace hydra::bench

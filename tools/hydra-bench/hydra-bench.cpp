@@ -136,8 +136,9 @@ int run(const Options &options) {
     return 0;
   }
   const bench::Programs programs = programsOf(options);
-  if (options.baseline)
-    bench::readResults(*options.baseline); // what is wrong with it shows before hours of measuring
+  // What is wrong with it shows before hours of measuring, which may write over it.
+  const bench::Json baseline =
+      options.baseline ? bench::readResults(*options.baseline) : bench::Json();
   checkFiles(options);
   const auto out = options.out ? std::optional<std::filesystem::path>(*options.out) : std::nullopt;
   bench::Results results(out, definition, programs, options.again);
@@ -152,7 +153,8 @@ int run(const Options &options) {
   std::string markdown = bench::markdownOf(definition, rows);
   size_t worse = 0;
   if (options.baseline) {
-    const bench::Comparison comparison = bench::compare(definition, rows, *options.baseline);
+    const bench::Comparison comparison = bench::compare(
+        definition, rows, baseline, std::filesystem::path(*options.baseline).filename().string());
     markdown += comparison.markdown;
     worse = comparison.worse;
   }

@@ -45,7 +45,10 @@ bool readStep(const Json &line, RoutedStep &step) {
     return false;
   const Json &outputs = line.at("outputs");
   step.step = line.at("step").get<int64_t>();
-  step.loss = line.at("loss").get<double>();
+  const auto loss = line.find("loss"); // none, or null: of the router nothing can be told either
+  if (loss == line.end() || loss->is_null())
+    return false;
+  step.loss = loss->get<double>();
   step.milliseconds = line.at("step_ms").get<double>();
   for (const char *part : {"ce", "aux", "ponder"})
     if (outputs.contains(part))

@@ -50,9 +50,11 @@ void readStarts(const fs::path &path, RunSummary &run) {
   }
   for (const Json &argument : content.at("arguments")) {
     const auto all = argument.get<std::vector<std::string>>();
-    if (all.at(0) != "plan")
-      run.settings["hydra-run " + all[0]] =
-          fmt::format("{}", fmt::join(all.begin() + 1, all.end(), " "));
+    if (all.at(0) == "plan")
+      continue;
+    std::string &given = run.settings["hydra-run " + all[0]]; // a flag may be given several times
+    given +=
+        (given.empty() ? "" : ", ") + fmt::format("{}", fmt::join(all.begin() + 1, all.end(), " "));
   }
   for (const Json &start : content.at("starts")) {
     const Json &machine = start.at("machine");
@@ -73,8 +75,9 @@ RunStep stepOf(const Json &line) {
     return value != line.end() && value->is_number() ? std::optional(value->get<double>())
                                                      : std::nullopt;
   };
-  // A loss that is no number is null in JSON.
-  return {.loss = number("loss").value_or(std::numeric_limits<double>::quiet_NaN()),
+  // A loss that is no number is null in JSON; without a label that counts there is none.
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  return {.loss = number("labels") == 0.0 ? none : number("loss").value_or(none),
           .milliseconds = number("step_ms").value_or(0),
           .tokensPerSecond = number("tokens_per_second").value_or(0),
           .learningRate = number("learning_rate"),
@@ -96,6 +99,10 @@ void readEvents(const fs::path &path, RunSummary &run) {
       // A run that was killed makes the steps behind its checkpoint once more.
       run.steps.erase(run.steps.upper_bound(step), run.steps.end());
       skipped.erase(skipped.upper_bound(step), skipped.end());
+      checkpoints.erase(checkpoints.upper_bound(step), checkpoints.end());
+      for (auto &[set, losses] : run.evaluations)
+        losses.erase(losses.upper_bound(step), losses.end());
+      std::erase_if(run.evaluations, [](const auto &set) { return set.second.empty(); });
     } else if (event == "step") {
       run.steps[step] = stepOf(line);
     } else if (event == "skipped") {
@@ -103,7 +110,9 @@ void readEvents(const fs::path &path, RunSummary &run) {
     } else if (event == "checkpoint") {
       checkpoints.insert(step);
     } else if (event == "eval") {
-      run.evaluations[line.value("set", kHeldOut)][step] = line.at("loss_nats").get<double>();
+      run.evaluations[line.value("set", kHeldOut)][step] =
+          line.at("loss_nats").is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                         : line.at("loss_nats").get<double>();
     } else if (event == "end") {
       run.ended = line.at("reason").get<std::string>();
     }
@@ -116,9 +125,9 @@ double medianOf(const RunSummary &run, const std::function<double(const RunStep 
   std::vector<double> values;
   for (const auto &[number, step] : run.steps)
     values.push_back(value(step));
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double bestLoss(const RunSummary &run) {
@@ -128,14 +137,18 @@ double bestLoss(const RunSummary &run) {
   return best;
 }
 
-/// Of the last hundred steps, or of all if there are fewer.
+/// Of those of the last hundred steps, or of all if there are fewer, that have a loss.
 double lastMean(const RunSummary &run) {
   constexpr size_t most = 100;
-  const size_t count = std::min(most, run.steps.size());
   double sum = 0;
-  for (auto [at, i] = std::pair(run.steps.rbegin(), size_t{0}); i < count; ++at, ++i)
-    sum += at->second.loss;
-  return sum / double(count);
+  size_t count = 0;
+  for (auto [at, i] = std::pair(run.steps.rbegin(), size_t{0}); at != run.steps.rend() && i < most;
+       ++at, ++i)
+    if (std::isfinite(at->second.loss)) {
+      sum += at->second.loss;
+      ++count;
+    }
+  return sum / double(count); // of none no number
 }
 
 double seconds(const RunSummary &run) {

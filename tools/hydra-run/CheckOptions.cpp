@@ -60,15 +60,27 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
          "call");
   if (options.outputs && options.writesText() && !trainPlan)
     fail("--outputs excludes --generate and --chat of a plan that does not train");
-  if (options.benchData > 0 && options.exportTo)
-    fail("--bench-data excludes --export");
-  if (options.run && (!trainPlan || options.steps == 0))
+  // Not all jobs that may stand beside one another do: what one leaves is no start for others.
+  const char *otherFlag = options.exportTo           ? "export"
+                          : options.chat             ? "chat"
+                          : !options.prompts.empty() ? "generate"
+                          : options.evalOnly         ? "eval-only"
+                          : options.dryRun           ? "dry-run"
+                                                     : nullptr;
+  if (trainPlan && options.repeats() && otherFlag)
+    fail("--{} excludes --{}, whose steps train the parameters", otherFlag,
+         options.bench > 0 ? "bench" : "profile");
+  if (options.benchData > 0 && (otherFlag || options.repeats()))
+    fail("--bench-data excludes --{}", otherFlag           ? otherFlag
+                                       : options.bench > 0 ? "bench"
+                                                           : "profile");
+  const bool steps = trainPlan && options.steps > 0 && !options.repeats() && options.benchData == 0;
+  if (options.run && !steps)
     fail("--run is of use only with --steps of a train plan");
   if (!trainPlan && (options.save || options.resume))
     fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
          options.save ? "save" : "resume", plan, support::shown(mode),
          options.save ? "" : "; --weights takes the parameters of one");
-  const bool steps = trainPlan && options.steps > 0;
   const char *ofSteps = options.csv                                ? "csv"
                         : options.log && !options.evalOnly         ? "log"
                         : options.tensorboard && !options.evalOnly ? "tensorboard"
@@ -95,8 +107,9 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--max-bad-steps is of use only with --steps of a train plan");
   if (options.benchWarmup && !options.repeats())
     fail("--bench-warmup is of use only with --bench or --profile");
-  if (options.save && options.steps == 0)
-    fail("--save is of use only with --steps");
+  if (options.save && !steps)
+    fail("--save is of use only with --steps{}",
+         options.steps == 0 ? "" : ", and where these are not only timed");
   if (options.weights && options.resume && options.resume != "auto")
     fail("--resume excludes --weights: a checkpoint has parameters");
   if (options.resume == "auto" && !options.save)

@@ -60,8 +60,9 @@ Texts hydra::openTexts(const RunOptions &options, const runtime::PlanFile &file,
       fail("--eval-data {}: expected NAME=PATH", shown(set));
     if (std::ranges::find(texts.names, name) != texts.names.end())
       fail("--eval-data: two sets have the name '{}'", shown(name));
-    if (name == "held_out")
-      fail("--eval-data: 'held_out' is what logs call the part of --data that is held out");
+    if (name == "held_out" || name == "held out")
+      fail("--eval-data: '{}' is what logs and reports call the part of --data that is held out",
+           name);
     runtime::TextOptions how = common;
     how.files = {set.substr(equals + 1)};
     how.whole = true;
