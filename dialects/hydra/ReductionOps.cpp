@@ -227,7 +227,7 @@ LogicalResult MeanOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
 LogicalResult ReduceMaxOp::evaluate(ArrayRef<const RefTensor *> in,
                                     MutableArrayRef<RefTensor> out) {
   llvm::fill(out[0].data, -std::numeric_limits<double>::infinity());
-  reduce(*in[0], getAxes(), out[0], [](double a, double b) { return a >= b ? a : b; });
+  reduce(*in[0], getAxes(), out[0], [](double a, double b) { return a >= b || a != a ? a : b; });
   return success();
 }
 

@@ -16,6 +16,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <functional>
 #include <set>
 #include <span>
@@ -366,7 +367,8 @@ double Session::readScalar(uint32_t tensor) const {
   executor.read(tensor, used);
   double value = 0.0;
   support::toDoubles(dtype, used, std::span(&value, 1));
-  return value;
+  // Of a NaN the sign says nothing, and depends on the machine.
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 std::vector<std::byte> Session::readOutput(const Output &output) const {

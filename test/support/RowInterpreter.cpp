@@ -96,9 +96,9 @@ public:
       case RowBinary::Div:
         return v[0] / v[1];
       case RowBinary::Max:
-        return std::max(v[0], v[1]);
+        return v[0] < v[1] || v[1] != v[1] ? v[1] : v[0];
       case RowBinary::Min:
-        return std::min(v[0], v[1]);
+        return v[1] < v[0] || v[1] != v[1] ? v[1] : v[0];
       case RowBinary::MulHigh:
       case RowBinary::Xor:
         break;

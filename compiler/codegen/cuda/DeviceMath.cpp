@@ -12,6 +12,13 @@ Value *DeviceMath::assembly(const char *text, Value *x) {
   return b.CreateCall(InlineAsm::get(type, text, "=f,f", /*hasSideEffects=*/false), {x});
 }
 
+Value *DeviceMath::larger(const char *instruction, Value *x, Value *y) {
+  auto *type = FunctionType::get(b.getFloatTy(), {b.getFloatTy(), b.getFloatTy()}, false);
+  return b.CreateCall(InlineAsm::get(type, std::string(instruction) + " $0, $1, $2;", "=f,f,f",
+                                     /*hasSideEffects=*/false),
+                      {x, y});
+}
+
 Value *DeviceMath::exp(Value *x) {
   return assembly("ex2.approx.f32 $0, $1;",
                   b.CreateFMul(x, ConstantFP::get(x->getType(), 0x1.715476p0)));

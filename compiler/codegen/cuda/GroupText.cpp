@@ -342,7 +342,7 @@ private:
       text += formatv("float own{0}[{1}];\n"
                       "_Pragma(\"unroll\") for (int j = 0; j < {1}; ++j) own{0}[j] = {2};\n",
                       number, parts, none);
-      forColumns(formatv(max ? "own{0}[j] = fmaxf(own{0}[j], {1});"
+      forColumns(formatv(max ? "own{0}[j] = larger(own{0}[j], {1});"
                              : "own{0}[j] = __fadd_rn(own{0}[j], {1});",
                          number, x)
                      .str());
@@ -438,9 +438,9 @@ private:
     case RowBinary::Div:
       return call(quotient().c_str(), "{0} / {1}");
     case RowBinary::Max:
-      return call("fmaxf", "max({0}, {1})");
+      return call("larger", "max({0}, {1})");
     case RowBinary::Min:
-      return call("fminf", "min({0}, {1})");
+      return call("smaller", "min({0}, {1})");
     case RowBinary::MulHigh:
       return formatv("int(__umulhi(unsigned({0}), unsigned({1})))", x, y);
     case RowBinary::Xor:

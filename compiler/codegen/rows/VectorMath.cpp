@@ -39,8 +39,13 @@ Value *VectorMath::polynomial(Value *x, ArrayRef<double> c) {
 
 Value *VectorMath::abs(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::fabs, x); }
 
-Value *VectorMath::max(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(x, y), y, x); }
-Value *VectorMath::min(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(y, x), y, x); }
+Value *VectorMath::max(Value *x, Value *y) { return choose(b.CreateFCmpOLT(x, y), x, y); }
+Value *VectorMath::min(Value *x, Value *y) { return choose(b.CreateFCmpOLT(y, x), x, y); }
+
+/// A comparison with nan is false, which leaves x.
+Value *VectorMath::choose(Value *second, Value *x, Value *y) {
+  return b.CreateSelect(b.CreateFCmpUNO(y, y), y, b.CreateSelect(second, y, x));
+}
 
 Value *VectorMath::mulHigh(Value *x, Value *y) {
   Type *wide = x->getType()->getWithNewType(b.getInt64Ty());

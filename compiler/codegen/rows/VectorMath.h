@@ -39,7 +39,7 @@ public:
   /// Of a float, a double with its sine and cosine, below 2^24.
   llvm::Value *smallAngle(llvm::Value *x);
 
-  /// The larger: b where a < b, else a (so a where one is a nan and b is not first).
+  /// The larger, a of two that are equal; nan where one is nan.
   llvm::Value *max(llvm::Value *a, llvm::Value *b);
   llvm::Value *min(llvm::Value *a, llvm::Value *b);
 
@@ -77,6 +77,8 @@ private:
   /// One of the constants for each number of an index; the function has them once under the name.
   llvm::Value *lookUp(llvm::ArrayRef<double> table, llvm::StringRef name, llvm::Value *index);
 
+  /// b where `second` says so or where b is nan, else a.
+  llvm::Value *choose(llvm::Value *second, llvm::Value *a, llvm::Value *b);
   /// Of 8 bits.
   llvm::Value *roundToEight(RowType type, llvm::Value *x);
   llvm::Value *eightFromMemory(llvm::Value *raw);

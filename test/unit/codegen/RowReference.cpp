@@ -152,9 +152,9 @@ private:
     case RowBinary::Div:
       return a / b;
     case RowBinary::Max:
-      return a < b ? b : a;
+      return a < b || b != b ? b : a;
     case RowBinary::Min:
-      return b < a ? b : a;
+      return b < a || b != b ? b : a;
     case RowBinary::MulHigh:
     case RowBinary::Xor:
       break;

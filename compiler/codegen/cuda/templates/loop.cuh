@@ -21,12 +21,24 @@ __device__ __forceinline__ float sigmoid(float x) {
   return __fdividef(1.0f, __fadd_rn(1.0f, exponential(-x)));
 }
 
+/// nan where one of the two is nan.
+__device__ __forceinline__ float larger(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+__device__ __forceinline__ float smaller(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+
 /// Over so many lanes side by side.
 template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float x) {
 #pragma unroll
   for (int distance = Lanes / 2; distance > 0; distance /= 2) {
     float other = __shfl_xor_sync(0xffffffffu, x, distance);
-    x = Max ? fmaxf(x, other) : __fadd_rn(x, other);
+    x = Max ? larger(x, other) : __fadd_rn(x, other);
   }
   return x;
 }
@@ -49,7 +61,7 @@ template <bool Max, int Left, int Count> __device__ __forceinline__ float overOw
   if constexpr (Left > 1) {
 #pragma unroll
     for (int i = 0; i < Left / 2; ++i)
-      x[i] = Max ? fmaxf(x[i], x[i + Left / 2]) : __fadd_rn(x[i], x[i + Left / 2]);
+      x[i] = Max ? larger(x[i], x[i + Left / 2]) : __fadd_rn(x[i], x[i + Left / 2]);
     return overOwn<Max, Left / 2>(x);
   }
   return x[0];
