@@ -18,6 +18,20 @@ namespace support = hydra::support;
 
 namespace {
 
+/// Whether the begin of a file holds no byte that texts do not have. Of tokens of several bytes,
+/// whose upper ones are small, some have one; a few tokens may have none.
+bool looksLikeText(const support::InputFile &input) {
+  constexpr uint64_t few = 512, most = uint64_t{64} << 10;
+  if (input.size() < few)
+    return false;
+  std::vector<std::byte> begin(std::min(input.size(), most));
+  input.read(0, begin);
+  return std::ranges::none_of(begin, [](std::byte one) {
+    const auto c = std::to_integer<unsigned char>(one);
+    return c < '\t' || (c > '\r' && c < ' ') || c == 0x7f || c == 0xff;
+  });
+}
+
 size_t widthOf(Format format) {
   return format == Format::bytes ? 1 : format == Format::uint16 ? 2 : 4;
 }
@@ -25,7 +39,8 @@ size_t widthOf(Format format) {
 } // namespace
 
 struct TokenFiles::File {
-  File(const std::filesystem::path &path, Format format, const text::Tokenizer *tokenizer)
+  File(const std::filesystem::path &path, Format format, bool assumed,
+       const text::Tokenizer *tokenizer)
       : input(path) {
     if (input.size() == 0)
       fail("{} is empty", input.name());
@@ -56,6 +71,9 @@ struct TokenFiles::File {
     if (size % width != 0)
       fail("{}: {} bytes of tokens are no multiple of their width {}; is --tokenizer right?",
            input.name(), size, width);
+    if (assumed && begin == 0 && width > 1 && looksLikeText(input))
+      fail("{}: holds text; expected tokens of {} bytes, or --tokenizer, which says how to read it",
+           input.name(), width);
     count = size / width;
     if (begin > 0 && static_cast<int64_t>(count) != header[2])
       fail("{}: has {} tokens; its header says {}", input.name(), count, header[2]);
@@ -152,7 +170,7 @@ void TokenFiles::addManifest(const std::filesystem::path &path) {
 }
 
 void TokenFiles::addFile(const std::filesystem::path &path) {
-  files.push_back(std::make_unique<File>(path, options.format, options.tokenizer));
+  files.push_back(std::make_unique<File>(path, options.format, options.assumed, options.tokenizer));
   File &file = *files.back();
   file.start = total;
   total += file.count;

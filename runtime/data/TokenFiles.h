@@ -27,6 +27,7 @@ struct FilesOptions {
   const text::Tokenizer *tokenizer = nullptr;
   /// Shards must be of the tokenizer with this hash; 0: of any.
   uint64_t tokenizerHash = 0;
+  bool assumed = false; ///< nobody said what the format is: texts are refused
 };
 
 /// What tells the file of a tokenizer, or of the folder that it is in, from others: XXH3-64.

@@ -16,8 +16,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <functional>
+#include <limits>
 #include <set>
 #include <span>
 

@@ -79,7 +79,8 @@ data::FilesOptions filesOf(const Plan &plan, const TextOptions &options) {
           .format = format,
           .vocabulary = vocabulary,
           .tokenizer = options.encoder,
-          .tokenizerHash = options.encoder ? data::hashOfTokenizer(options.tokenizer) : 0};
+          .tokenizerHash = options.encoder ? data::hashOfTokenizer(options.tokenizer) : 0,
+          .assumed = options.tokenizer.empty()};
 }
 
 /// What the plan's model has for a symbol; null: it has no such symbol.
