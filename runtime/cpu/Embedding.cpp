@@ -1,9 +1,12 @@
 // Zeroes the table in blocks of rows, then adds the gradient in slices of columns.
 #include "runtime/cpu/Embedding.h"
 
+#include "runtime/support/Error.h"
+
 #include <algorithm>
 
 using namespace hydra::runtime;
+using hydra::support::fail;
 
 void hydra::runtime::embeddingGradient(const EmbeddingShape &shape, TokenIds ids,
                                        const float *gradient, float *table, ThreadPool &pool) {
@@ -16,8 +19,8 @@ void hydra::runtime::embeddingGradient(const EmbeddingShape &shape, TokenIds ids
     const int64_t first = task * slice, width = std::min(slice, shape.width - first);
     for (int64_t t = 0; t < shape.tokens; ++t) {
       const int64_t id = ids[t];
-      if (id < 0 || id >= shape.rows) // computed: its row is NaN, and the loss says so
-        continue;
+      if (id < 0 || id >= shape.rows)
+        fail("embedding_grad: token {} is {}, which is not in [0, {})", t, id, shape.rows);
       float *row = table + id * shape.width + first;
       const float *from = gradient + t * shape.gradientStride + first;
       for (int64_t e = 0; e < width; ++e)
