@@ -166,8 +166,12 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     return;
   }
   if (ready && precisionPolicy(setting.precision)->quantizes)
-    ready = compiler.run(*module,
-                         createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
+    ready = compiler.run(*module, [&](OpPassManager &passes) {
+      SetTargetOptions target; // which says what sizes its matmuls of 8 bits have
+      target.target = Target::named(setting.target).attribute();
+      passes.addPass(createSetTarget(target));
+      passes.addPass(createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
+    });
   if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});
