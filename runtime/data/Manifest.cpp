@@ -170,11 +170,15 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, Manifest describing
   std::error_code code;
   if (std::filesystem::exists(target, code))
     fail("{} exists; expected the name of a folder that is to be written", shownPath(target));
-  temporary = target;
-  temporary += fmt::format(".{}.tmp", ::getpid());
-  std::filesystem::remove_all(temporary, code); // of a run that was killed
-  if (!std::filesystem::create_directory(temporary, code))
-    fail("cannot write {}: {}", shownPath(target), code.message());
+  // What is there already is another's: in containers processes have the same numbers.
+  for (int number = 0; temporary.empty(); ++number) {
+    std::filesystem::path free = target;
+    free += fmt::format(".{}{}.tmp", ::getpid(), number == 0 ? "" : fmt::format("-{}", number));
+    if (std::filesystem::create_directory(free, code))
+      temporary = std::move(free);
+    else if (code)
+      fail("cannot write {}: {}", shownPath(target), code.message());
+  }
 }
 
 ShardSetWriter::~ShardSetWriter() {

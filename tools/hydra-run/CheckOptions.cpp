@@ -60,7 +60,7 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
          "call");
   if (options.outputs && options.writesText() && !trainPlan)
     fail("--outputs excludes --generate and --chat of a plan that does not train");
-  // Not all jobs that may stand beside one another do: what one leaves is no start for others.
+  // Timed steps train parameters that no other job is to read.
   const char *otherFlag = options.exportTo           ? "export"
                           : options.chat             ? "chat"
                           : !options.prompts.empty() ? "generate"

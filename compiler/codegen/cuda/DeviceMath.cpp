@@ -12,7 +12,7 @@ Value *DeviceMath::assembly(const char *text, Value *x) {
   return b.CreateCall(InlineAsm::get(type, text, "=f,f", /*hasSideEffects=*/false), {x});
 }
 
-Value *DeviceMath::larger(const char *instruction, Value *x, Value *y) {
+Value *DeviceMath::choose(const char *instruction, Value *x, Value *y) {
   auto *type = FunctionType::get(b.getFloatTy(), {b.getFloatTy(), b.getFloatTy()}, false);
   return b.CreateCall(InlineAsm::get(type, std::string(instruction) + " $0, $1, $2;", "=f,f,f",
                                      /*hasSideEffects=*/false),

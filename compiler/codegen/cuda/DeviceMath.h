@@ -17,8 +17,8 @@ public:
   llvm::Value *fromMemory(llvm::Value *raw, RowType type);
   llvm::Value *toMemory(llvm::Value *x, RowType type);
   llvm::Type *memoryType(RowType type) { return exact.memoryType(type); }
-  llvm::Value *max(llvm::Value *x, llvm::Value *y) { return larger("max.NaN.f32", x, y); }
-  llvm::Value *min(llvm::Value *x, llvm::Value *y) { return larger("min.NaN.f32", x, y); }
+  llvm::Value *max(llvm::Value *x, llvm::Value *y) { return choose("max.NaN.f32", x, y); }
+  llvm::Value *min(llvm::Value *x, llvm::Value *y) { return choose("min.NaN.f32", x, y); }
   llvm::Value *mulHigh(llvm::Value *x, llvm::Value *y) { return exact.mulHigh(x, y); }
   /// Of a double, |x| < 2^30, as floats: reduced by multiples of 2 pi in f64, then 2^-21 at most.
   VectorMath::SinCos sinCos(llvm::Value *x);
@@ -29,8 +29,8 @@ private:
   /// 1 / x to 1 unit.
   llvm::Value *reciprocal(llvm::Value *x);
   llvm::Value *assembly(const char *text, llvm::Value *x);
-  /// Of two: nan where one is nan.
-  llvm::Value *larger(const char *instruction, llvm::Value *x, llvm::Value *y);
+  /// One of two, nan where one is nan.
+  llvm::Value *choose(const char *instruction, llvm::Value *x, llvm::Value *y);
   /// Whether the architecture of the function converts floats of 8 bits; VectorMath does for
   /// others.
   bool convertsEight() const;

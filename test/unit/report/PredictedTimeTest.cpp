@@ -131,4 +131,7 @@ TEST(Table, AsMarkdown) {
   table.add({"what", "us"});
   table.add({"a", "1.0"});
   EXPECT_EQ(table.markdown(), "| what | us |\n|---|---:|\n| a | 1.0 |\n");
+  table.add({"a|b\nc", "2.0"});
+  EXPECT_EQ(table.markdown(), "| what | us |\n|---|---:|\n| a | 1.0 |\n| a\\|b c | 2.0 |\n");
+  EXPECT_EQ(table.text(""), "what    us\na      1.0\na|b c  2.0\n");
 }

@@ -196,6 +196,15 @@ port = free_port()
 both("another flag", by_hand(0, 2, port, fresh("hand")),
      by_hand(1, 2, port, fresh("hand"), "--seed", "3"),
      r"rank 0 \(host .*\) has as its (data|seed) \w+, rank 1")
+port = free_port()
+for rank in range(2):  # under one name, in folders of their own
+    os.makedirs(os.path.join(folder, f"node{rank}"), exist_ok=True)
+    with open(data, "rb") as text, open(os.path.join(folder, f"node{rank}", "measured"), "wb") as part:
+        part.write(text.read()[1000 * rank:1000 * rank + 2000])
+both("another text to measure",
+     *(by_hand(rank, 2, port, fresh("hand"), "--eval-data", "own=measured",
+               preexec_fn=lambda rank=rank: os.chdir(os.path.join(folder, f"node{rank}"))) for rank in range(2)),
+     r"rank 0 \(host .*\) has as the text own \d+ batches of .*, rank 1 \(host .*\) has \d+ batches of")
 one = by_hand(0, 2, free_port(), fresh("hand"))
 report("a rank does not come", one, end(one, seconds=10), "1 of 2 ranks came within 5 s; missing: 1")
 with socket.socket() as taken:
