@@ -61,6 +61,29 @@ TEST(Hub, WelcomesWhenAllAreThere) {
   EXPECT_TRUE(run.hub.complete());
 }
 
+TEST(Hub, ForgetsWhatAllHaveAskedFor) {
+  HubRun run(3);
+  run.arriveAll();
+  run.sent.clear();
+  const std::string handed = std::string(Hub::kBroadcast) + "0", kept = "address of rank 1";
+  const auto set = [&](const std::string &key) {
+    const std::vector<std::byte> value(4);
+    run.hub.receive(0, MessageWriter(MessageType::set).text(key).bytes(value).done(), run.now);
+  };
+  const auto get = [&](uint32_t rank, const std::string &key) {
+    run.hub.receive(rank, MessageWriter(MessageType::get).text(key).done(), run.now);
+    return run.sent.size();
+  };
+  set(handed);
+  set(kept);
+  EXPECT_EQ(get(1, handed), 1u);
+  EXPECT_EQ(get(2, handed), 2u);
+  EXPECT_EQ(get(1, handed), 2u); // nobody asks twice: it is gone
+  EXPECT_EQ(get(1, kept), 3u);
+  EXPECT_EQ(get(2, kept), 4u);
+  EXPECT_EQ(get(1, kept), 5u);
+}
+
 TEST(Hub, RefusesWhoDoesNotFit) {
   HubRun twice(3);
   EXPECT_TRUE(twice.hub.arrive(HubRun::who(2), twice.now));
