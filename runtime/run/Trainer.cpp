@@ -107,7 +107,21 @@ private:
     if (options.ranks)
       options.ranks->noteStep(session.steps());
     progress.note(fmt::format("step {}, the last one, is in the checkpoint", session.steps()));
+    if (options.save && !goesOnIn(*options.save))
+      save(/*last=*/true);
     evaluate();
+  }
+
+  /// Whether the checkpoint behind which the run goes on lies in a folder, by its path: the same on
+  /// all ranks.
+  bool goesOnIn(const std::filesystem::path &folder) const {
+    const std::optional<std::filesystem::path> &checkpoint = options.safety.checkpoint;
+    const auto plain = [](const std::filesystem::path &path) {
+      std::error_code code;
+      const auto real = std::filesystem::weakly_canonical(std::filesystem::absolute(path), code);
+      return real.has_filename() ? real : real.parent_path();
+    };
+    return checkpoint && plain(*checkpoint / "..") == plain(folder);
   }
 
   void makeSteps() {

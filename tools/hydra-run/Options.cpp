@@ -6,7 +6,10 @@
 #include "tools/hydra-run/CommandLine.h"
 #include "tools/hydra-run/Flags.h"
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
+#include <string_view>
 
 using namespace hydra;
 
@@ -42,9 +45,26 @@ void addRanks(CLI::App &app, RunOptions &options) {
       ->check(positive);
 }
 
+/// Throws where a flag is given beside `job` on which nothing that it does depends.
+void checkAlone(const CLI::App &app, const char *job,
+                std::initializer_list<std::string_view> others) {
+  for (const CLI::Option *option : app.get_options())
+    if (const std::string name = option->get_name();
+        option->count() > 0 && name != job && std::ranges::find(others, name) == others.end())
+      throw CLI::ExcludesError(job, name);
+}
+
 /// What needs() and excludes() cannot say, which know no "or".
 void checkTogether(const CLI::App &app, RunOptions &options) {
   options.calibrate = app.count("--calibrate") > 0;
+  // --gpus and --ranks have a line of their own.
+  if (options.calibrate)
+    checkAlone(app, "--calibrate",
+               {"plan", "-o", "--target-base", "--device", "--threads", "--ranks", "--gpus"});
+  if (options.tune)
+    checkAlone(app, "--tune",
+               {"plan", "-o", "--allow-nondeterministic", "--device", "--threads", "--ranks",
+                "--gpus", "--rank-timeout"});
   if (!options.output.empty() && !options.tune && !options.calibrate)
     throw CLI::RequiresError("-o", "--tune or --calibrate");
   for (const char *flag : {"--log", "--csv", "--tensorboard"})
