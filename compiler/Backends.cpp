@@ -75,6 +75,14 @@ struct Expansion : plan::KernelExpansionInterface {
     });
   }
 
+  bool canComputeOperands(ArrayRef<plan::LaunchOp> launches, plan::CachedAttentionOp attention,
+                          TargetAttr target) const override {
+    return llvm::any_of(backends(), [&](const TargetBackend *backend) {
+      return backend->name() == target.getBackend() &&
+             backend->canComputeOperands(launches, attention, target);
+    });
+  }
+
   bool canUseSums(plan::MatmulOp matmul, ArrayRef<plan::LaunchOp> launches,
                   TargetAttr target) const override {
     return llvm::any_of(backends(), [&](const TargetBackend *backend) {

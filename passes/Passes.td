@@ -880,7 +880,7 @@ def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
     parts of an average by chunks are added like that. *Exact on CPUs*; the library may choose another algorithm.
   }];
   let options = [Option<"fewRows", "few-rows", "int64_t", "0", "up to so many rows matmuls are no library's">];
-  let statistics = [Statistic<"added", "added", "launches that matmuls took in">];
+  let statistics = [Statistic<"added", "added", "launches that steps behind them took in">];
 }
 
 def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
@@ -901,20 +901,22 @@ def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
 }
 
 def FuseOperands : Pass<"hydra-fuse-operands", "::mlir::ModuleOp"> {
-  let summary = "matmuls of few rows compute the rows that they read";
+  let summary = "matmuls of few rows, and attention over slots, compute what they read";
   let description = [{
     For GPUs whose multiprocessors copy (`bulk_copies`), where a token is a chain of short launches. The group that makes the few rows which the next
     step multiplies (a norm behind a sum, a gated activation) becomes part of that matmul: each block computes all rows
     for itself, from the second cache, while the first of its weights arrive, and the first block stores what else
     the group yields, and the rows if something else reads them. A layer of a Llama has three launches less of ten for one token.
+    Attention over slots computes its queries and keys: what norms and rotations in front of it make and nothing else
+    reads, each block for its heads, while it waits for what lies in slots. That is one or two launches less, of a model with norms of heads four.
 
     Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is: it takes groups that
-    neither gather nor rotate, that write over nothing which they or the matmul read, and whose operands a block
+    do not gather, that write over nothing which they or the step behind them read, and whose operands a block
     reads in about the time of a launch. Marks the launch; hydra-expand-kernels writes the kernel. *Numerics-changing*: sums along
     rows go in another order.
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
-  let statistics = [Statistic<"fused", "fused", "launches that matmuls took in">];
+  let statistics = [Statistic<"fused", "fused", "launches that steps behind them took in">];
 }
 
 def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {

@@ -75,6 +75,13 @@ public:
   /// (dialects/plan/KernelExpansion.h).
   virtual bool canComputeOperand(plan::LaunchOp, plan::MatmulOp, TargetAttr) const { return false; }
 
+  /// Whether blocks of attention over slots can compute what launches in front of it make
+  /// (dialects/plan/KernelExpansion.h).
+  virtual bool canComputeOperands(llvm::ArrayRef<plan::LaunchOp>, plan::CachedAttentionOp,
+                                  TargetAttr) const {
+    return false;
+  }
+
   /// Whether launches can use the sums of a matmul where they are made
   /// (dialects/plan/KernelExpansion.h).
   virtual bool canUseSums(plan::MatmulOp, llvm::ArrayRef<plan::LaunchOp>, TargetAttr) const {

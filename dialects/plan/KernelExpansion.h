@@ -13,9 +13,10 @@ namespace hydra::plan {
 /// and one launch may do them all: set by hydra-batch-copies.
 inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
 
-/// The step behind a launch, a matmul, computes what the launch would make for it. A truth value:
-/// whether others read that too, so that it is stored as well. Set by hydra-fuse-operands, which
-/// has seen to it that nothing is written over what either of the two reads.
+/// The step behind a launch, a matmul, computes what the launch would make for it; or attention over
+/// slots what it and launches behind it would make. A truth value: whether others read that too, so
+/// that it is stored as well. Set by hydra-fuse-operands, which has seen to it that nothing is
+/// written over what any of them reads.
 inline constexpr llvm::StringLiteral kComputedAttr = "plan.computed";
 
 /// On a step in the last case of a switch over a number of rows: how many rows there can be, then
@@ -44,6 +45,11 @@ public:
   /// Whether the target's backend has a kernel for a matmul that computes its first operand as the
   /// launch in front of it does, writes what else that writes, and is expected to be faster so.
   virtual bool canComputeOperand(LaunchOp launch, MatmulOp matmul, TargetAttr target) const = 0;
+
+  /// The same for attention over slots and launches in front of it, in their order: blocks compute
+  /// all that they make, which nothing else reads.
+  virtual bool canComputeOperands(llvm::ArrayRef<LaunchOp> launches, CachedAttentionOp attention,
+                                  TargetAttr target) const = 0;
 
   /// Whether the target's backend has a kernel for a matmul whose sums launches, which alone read
   /// them, use where they are made, and is expected to be faster so.

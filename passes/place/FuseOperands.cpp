@@ -1,4 +1,5 @@
-// hydra-fuse-operands: matmuls of few rows compute the rows that they read.
+// hydra-fuse-operands: matmuls of few rows compute the rows that they read, and attention over
+// slots its queries and keys.
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Plan.h"
@@ -20,6 +21,43 @@ plan::MatmulOp matmulBehind(plan::LaunchOp launch) {
   while (next && isa<plan::BufferOp, plan::ViewOp>(next))
     next = next->getNextNode();
   return dyn_cast_or_null<plan::MatmulOp>(next);
+}
+
+/// The launches right in front of a block of the list that do not belong to another one, in order.
+SmallVector<plan::LaunchOp> launchesInFront(Operation *block) {
+  SmallVector<plan::LaunchOp> launches;
+  for (Operation *op = block->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isa<plan::BufferOp, plan::ViewOp>(op))
+      continue;
+    auto launch = dyn_cast<plan::LaunchOp>(op);
+    if (!launch || launch->hasAttr(plan::kComputedAttr))
+      break;
+    launches.push_back(launch);
+  }
+  std::reverse(launches.begin(), launches.end());
+  return launches;
+}
+
+/// Whether nothing but these launches and the step behind them touches what the launches make, and
+/// the step writes over nothing that they read: then it can do their work.
+bool areForStepAlone(ArrayRef<plan::LaunchOp> launches, plan::StepInterface step) {
+  const auto belongs = [&](Operation *user) {
+    return user == step || llvm::is_contained(launches, user);
+  };
+  SmallPtrSet<Operation *, 8> read;
+  for (plan::LaunchOp launch : launches)
+    for (auto [value, access] : llvm::zip(launch.getArgs(), launch.getAccess())) {
+      plan::BufferOp buffer = plan::placeOf(value).buffer;
+      if (access == plan::kRead)
+        read.insert(buffer);
+      else if (access != plan::kWrite || !buffer.isTransient() ||
+               !llvm::all_of(usersOf(buffer.getBuffer()), belongs))
+        return false;
+    }
+  return llvm::none_of(llvm::zip(step.getArgs(), step.getAccesses()), [&](const auto &argument) {
+    const auto [value, access] = argument;
+    return access != plan::kRead && read.contains(plan::placeOf(value).buffer);
+  });
 }
 
 /// A launch and the matmul behind it that is to do its work. Some blocks of the matmul still read
@@ -133,7 +171,26 @@ struct FuseOperands : impl::FuseOperandsBase<FuseOperands> {
           if (plan::MatmulOp matmul = matmulBehind(launch);
               matmul && backends->canComputeOperand(launch, matmul, target))
             fused += Pair(launch, matmul).fuse();
+        for (auto attention : program.getBody().getOps<plan::CachedAttentionOp>())
+          fuse(attention, *backends, target);
       }
+    }
+  }
+
+private:
+  /// As many launches in front of attention as can be.
+  void fuse(plan::CachedAttentionOp attention, const plan::KernelExpansionInterface &backends,
+            TargetAttr target) {
+    const SmallVector<plan::LaunchOp> all = launchesInFront(attention);
+    for (size_t first = 0; first < all.size(); ++first) {
+      const ArrayRef<plan::LaunchOp> launches = ArrayRef(all).drop_front(first);
+      if (!areForStepAlone(launches, cast<plan::StepInterface>(attention.getOperation())) ||
+          !backends.canComputeOperands(launches, attention, target))
+        continue;
+      for (plan::LaunchOp launch : launches)
+        launch->setAttr(plan::kComputedAttr, BoolAttr::get(launch.getContext(), false));
+      fused += launches.size();
+      return;
     }
   }
 };

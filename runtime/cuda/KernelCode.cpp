@@ -37,8 +37,8 @@ KernelCode::KernelCode(const PlanFile &file, const Device &device)
     driver().check(
         driver().cuModuleGetFunction(&function, moduleOf(*kernel), kernel->symbol()->c_str()),
         fmt::format("{}: kernel {}", file.origin(), shown(kernel->name()->string_view())));
-    constexpr uint32_t withoutAsking = 48 * 1024;
-    if (kernel->shared_bytes() > withoutAsking)
+    // Without asking, 48 KiB are for this and for what the kernel's own variables take.
+    if (kernel->shared_bytes() > 0)
       driver().check(driver().cuFuncSetAttribute(function,
                                                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                  static_cast<int>(kernel->shared_bytes())),

@@ -213,16 +213,19 @@ LEARNERS
 rm "$out/cpu.fb"
 
 # Programs that read on: what CPUs write, of one text and of several side by side; and the shapes of real models.
-write() { # plan flags...: greedily, behind a prompt that is read in calls of several lengths
+greedily() { # plan flags...: behind a prompt that is read in calls of several lengths
   local plan=$1
   shift
   compile "$@" --mode=generate --context=60 --target=h200 -o "$out/text/$plan.plan"
   compile "$@" --mode=generate --context=60 -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --tokenizer=ids --seed 3 --tokens 30 --temperature 0 --generate "$(seq -s ' ' 26)" \
     > "$out/text/$plan.txt" 2>/dev/null
-  local name choice prompts=(--generate "$(seq -s ' ' 26)")
+}
+write() { # the same, and drawn in several ways
+  greedily "$@"
+  local plan=$1 name choice prompts=(--generate "$(seq -s ' ' 26)")
   [[ $plan == *-3 ]] && prompts+=(--generate "7 8 9 10 33" --generate 5)
-  while read -r name choice; do # drawn in several ways
+  while read -r name choice; do
     "$build/bin/hydra-run" "$out/cpu.fb" --tokenizer=ids --seed 3 --tokens 30 $choice "${prompts[@]}" \
       > "$out/text/$plan.$name" 2>/dev/null
   done < "$out/text/choices"
@@ -249,6 +252,9 @@ WRITERS
 for golden in mistral gemma2 gemma3 qwen3 llama-llama3 phi3 gpt_neox; do
   "$build/bin/hydra-import" test/frontend/goldens/$golden -o "$out/model.mlir" > /dev/null
   write "$golden" "$out/model.mlir" --preset=$golden --batch=1 --prefill=16,6
+  # On tensor cores, where blocks compute queries and keys.
+  greedily "$golden-bf16" "$out/model.mlir" --preset=$golden --batch=1 --prefill=16,6 --precision=bf16
+  greedily "$golden-bf16-2" "$out/model.mlir" --preset=$golden --batch=2 --prefill=7 --precision=bf16
 done
 while read -r name batch; do
   "$build/bin/hydra-import" tools/gpu/shapes/$name -o "$out/model.mlir" > /dev/null

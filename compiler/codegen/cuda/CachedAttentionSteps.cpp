@@ -1,5 +1,6 @@
-// How attention over slots is cut into blocks.
-#include "compiler/codegen/cuda/StepLauncher.h"
+// How attention over slots is cut into blocks, and which blocks compute what they multiply.
+#include "compiler/codegen/cuda/CachedOperands.h"
+#include "compiler/codegen/cuda/ExpandSteps.h"
 
 #include "dialects/hydra/NumberFormats.h"
 
@@ -64,73 +65,161 @@ struct Parts {
   Value sums, counters; ///< none of one part
 };
 
-/// Launches a kernel with the operands of both templates; `text` is its call with the arguments
-/// between what they are and the mask.
+/// Launches a kernel with the operands of both templates; `call` is its name with what it is told.
+/// Of tiles (`computed`) blocks may make operands; `waits` says whether the template waits itself.
 void launchCached(StepLauncher &launcher, plan::CachedAttentionOp op, const Parts &parts,
-                  const LaunchShape &blocks, StringRef call) {
-  const std::string element = cType(typeOf(op.getQ()).getElementType()).str(),
-                    in = "const " + element + " *", out = element + " *";
-  SmallVector<StringRef> types = {in, in, in, "const float *", out, out, out};
-  SmallVector<Value> args = {op.getQ(),    op.getK(),      op.getV(), op.getPosition(),
-                             op.getKeys(), op.getValues(), op.getO()};
-  SmallVector<int64_t> access = {plan::kRead,   plan::kRead,   plan::kRead, plan::kRead,
-                                 plan::kUpdate, plan::kUpdate, plan::kWrite};
-  if (parts.sums) {
-    types.append({"float *", "uint32 *"});
-    args.append({parts.sums, parts.counters});
-    access.append({plan::kWrite, plan::kUpdate});
+                  const LaunchShape &blocks, StringRef call,
+                  const ComputedOperands *computed = nullptr,
+                  StepLauncher::Waits waits = StepLauncher::Waits::First) {
+  Arguments arguments;
+  std::string rows, compute;
+  const auto operand = [&](Value value, const std::optional<ComputedOperand> &own, StringRef name) {
+    if (!own)
+      return arguments.add(value, plan::kRead);
+    rows += llvm::formatv("__shared__ __align__(16) {0} {1}[{2}];\n",
+                          cType(typeOf(value).getElementType()), name, blockNumbers(op, value));
+    compute += computedText(*computed, *own, computed->teamOf(own), op, value, name, arguments);
+    return name.str();
+  };
+  const std::optional<ComputedOperand> none;
+  const std::string q = operand(op.getQ(), computed ? computed->q : none, "q"),
+                    k = operand(op.getK(), computed ? computed->k : none, "k"),
+                    v = arguments.add(op.getV(), plan::kRead),
+                    position = arguments.add(op.getPosition(), plan::kRead),
+                    keys = arguments.add(op.getKeys(), plan::kUpdate),
+                    values = arguments.add(op.getValues(), plan::kUpdate),
+                    o = arguments.add(op.getO(), plan::kWrite);
+  const std::string sums = parts.sums ? arguments.add(parts.sums, plan::kWrite) : "nullptr";
+  std::string counters = "nullptr";
+  if (parts.counters) {
+    counters = "reinterpret_cast<uint32 *>(" + arguments.add(parts.counters, plan::kUpdate) + ")";
   }
-  launcher.launch("cached_attention", types,
-                  llvm::formatv("{0}(a0, a1, a2, a3, a6, a4, a5, {1}, {{{2}, {3}}, {4});", call,
-                                parts.sums ? "a7, a8" : "nullptr, nullptr", op.getChunk(),
-                                op.getWindow(), scoresText(op, llvm::numbers::log2e))
-                      .str(),
-                  blocks, args, access);
+  if (!compute.empty())
+    compute = ", [&] {\n" + compute + "}";
+  launcher.launch(
+      "cached_attention", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+      llvm::formatv("{0}{1}({2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {{{11}, {12}}, "
+                    "{13}{14});",
+                    rows, call, q, k, v, position, o, keys, values, sums, counters, op.getChunk(),
+                    op.getWindow(), scoresText(op, llvm::numbers::log2e), compute)
+          .str(),
+      blocks, arguments.values, arguments.access, waits);
+}
+
+/// Whether nothing in front of a step, in any program, can have been writing what it finds in
+/// slots, or where: it alone stores there, and the position is given.
+bool slotsAreItsOwn(plan::CachedAttentionOp op) {
+  const auto alone = [&](Value slots) {
+    plan::BufferOp buffer = plan::placeOf(slots).buffer;
+    return !buffer.isTransient() && llvm::all_of(stepsOf(buffer.getBuffer()), [&](Operation *step) {
+      return step == op ||
+             step->getParentOfType<plan::ProgramOp>() != op->getParentOfType<plan::ProgramOp>();
+    });
+  };
+  return isNeverWritten(op.getPosition()) && alone(op.getKeys()) && alone(op.getValues());
+}
+
+/// How tensor cores are given tiles.
+struct Tiles {
+  static constexpr int64_t kRows = 16, kWarps = 8;
+
+  int64_t count, rows, parts, stages, shared;
+  bool bulk, late;
+};
+
+/// `computed`: what blocks make of operands. Nothing where tensor cores cannot.
+std::optional<Tiles> tilesOf(plan::CachedAttentionOp op, const CachedShape &shape,
+                             const ComputedOperands *computed, TargetAttr target) {
+  constexpr int64_t kPiece = 8, kMostWidth = 256, kLeast = Tiles::kWarps * 16, kMostParts = 64;
+  SmallVector<Value> read{op.getV(), op.getKeys(), op.getValues()};
+  int64_t ofBlock = 0; // bytes of what is computed
+  for (const auto &[value, own] : {std::pair(op.getQ(), computed ? &computed->q : nullptr),
+                                   std::pair(op.getK(), computed ? &computed->k : nullptr)}) {
+    if (!own || !*own) {
+      read.push_back(value);
+      continue;
+    }
+    ofBlock += sharedBytesOf(*computed, **own, op, value);
+  }
+  if (!isNarrowFloat(typeOf(op.getQ()).getElementType()) || shape.width % kPiece != 0 ||
+      std::max(shape.width, shape.valueWidth) > kMostWidth || !hasPieces(read, kPiece))
+    return std::nullopt;
+  Tiles tiles;
+  tiles.count = ceilDiv(shape.queries(), Tiles::kRows);
+  tiles.rows = std::min(Tiles::kRows, shape.queries());
+  // A block a multiprocessor, if each then has as many tokens as its warps read at a time.
+  const int64_t wanted = target.getMultiprocessors() / (shape.batch * shape.keyHeads * tiles.count);
+  tiles.parts = std::clamp<int64_t>(std::min(wanted, ceilDiv(shape.seen, kLeast)), 1, kMostParts);
+
+  tiles.bulk = target.has(kBulkCopies);
+  // Rows of many tokens are copied ahead like those in slots.
+  tiles.late = tiles.bulk && tiles.count == 1 && slotsAreItsOwn(op);
+  const int64_t pieces = 2 * ceilDiv(shape.width, 32) + 4 * ceilDiv(shape.valueWidth, 64);
+  const int64_t stageBytes =
+      Tiles::kWarps *
+      (tiles.bulk ? 2 * Tiles::kRows * (shape.width + shape.valueWidth) : 512 * pieces);
+  const int64_t most = target.getBlockShared() - 1024 - ofBlock;
+  tiles.stages = std::clamp<int64_t>(ceilDiv(shape.seen, tiles.parts * kLeast), 1,
+                                     std::max<int64_t>(1, most / stageBytes));
+  const int64_t joined = Tiles::kWarps * tiles.rows * (2 + shape.valueWidth) * 4;
+  tiles.shared = std::max(tiles.stages * stageBytes, joined);
+  return tiles.shared <= most ? std::optional(tiles) : std::nullopt;
 }
 
 /// On tensor cores; false where they cannot.
-bool expandTiles(StepLauncher &launcher, plan::CachedAttentionOp op, const CachedShape &shape) {
-  constexpr int64_t kPiece = 8, kRows = 16, kMostWidth = 256, kWarps = 8, kLeast = kWarps * 16,
-                    kMostParts = 64;
-  const Type type = typeOf(op.getQ()).getElementType();
-  if (!isNarrowFloat(type) || std::max(shape.width, shape.valueWidth) > kMostWidth ||
-      !hasPieces({op.getQ(), op.getK(), op.getV(), op.getKeys(), op.getValues()}, kPiece))
+bool expandTiles(StepLauncher &launcher, plan::CachedAttentionOp op, const CachedShape &shape,
+                 const ComputedOperands *computed) {
+  const std::optional<Tiles> tiles = tilesOf(op, shape, computed, launcher.target);
+  if (!tiles)
     return false;
-  // A block a multiprocessor, if each then has as many tokens as its warps read at a time.
-  const int64_t tiles = ceilDiv(shape.queries(), kRows), rows = std::min(kRows, shape.queries());
-  const int64_t wanted =
-      launcher.target.getMultiprocessors() / (shape.batch * shape.keyHeads * tiles);
-  const int64_t parts =
-      std::clamp<int64_t>(std::min(wanted, ceilDiv(shape.seen, kLeast)), 1, kMostParts);
-
-  const bool bulk = launcher.target.has(kBulkCopies);
-  const int64_t pieces = 2 * ceilDiv(shape.width, 32) + 4 * ceilDiv(shape.valueWidth, 64);
-  const int64_t stageBytes =
-      kWarps * (bulk ? 2 * kRows * (shape.width + shape.valueWidth) : 512 * pieces);
-  const int64_t most = launcher.target.getBlockShared() - 1024;
-  const int64_t stages = std::clamp<int64_t>(ceilDiv(shape.seen, parts * kLeast), 1,
-                                             std::max<int64_t>(1, most / stageBytes));
-  const int64_t joined = kWarps * rows * (2 + shape.valueWidth) * 4;
-  const int64_t shared = std::max(stages * stageBytes, joined);
-  if (shared > most)
-    return false;
-  launchCached(launcher, op, Parts(launcher, op, shape, tiles, parts, rows),
-               {parts * tiles, shape.keyHeads, shape.batch, 32 * kWarps, shared},
-               llvm::formatv("cachedAttentionTiles<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, "
-                             "{9}, {10}, {11}, {12}, {13}, {14}>",
-                             cType(type), shape.calls, shape.heads, shape.keyHeads, shape.width,
-                             shape.valueWidth, shape.slots, parts, kWarps, stages,
-                             bulk ? "true" : "false", layout(op.getQ()), layout(op.getK()),
-                             layout(op.getV()), layout(op.getO()))
-                   .str());
+  const auto rowsOf = [&](Value value, bool own, int64_t heads) {
+    return own ? llvm::formatv("OfBlock<{0}, {1}>", heads, shape.width).str() : layout(value);
+  };
+  launchCached(
+      launcher, op, Parts(launcher, op, shape, tiles->count, tiles->parts, tiles->rows),
+      {tiles->parts * tiles->count, shape.keyHeads, shape.batch, 32 * Tiles::kWarps, tiles->shared},
+      llvm::formatv("cachedAttentionTiles<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, "
+                    "{9}, {10}, {11}, {12}, {13}, {14}, {15}>",
+                    cType(typeOf(op.getQ()).getElementType()), shape.calls, shape.heads,
+                    shape.keyHeads, shape.width, shape.valueWidth, shape.slots, tiles->parts,
+                    Tiles::kWarps, tiles->stages, tiles->bulk, tiles->late,
+                    rowsOf(op.getQ(), computed && computed->q, shape.heads / shape.keyHeads),
+                    rowsOf(op.getK(), computed && computed->k, 1), layout(op.getV()),
+                    layout(op.getO()))
+          .str(),
+      computed, tiles->late ? StepLauncher::Waits::Itself : StepLauncher::Waits::First);
   return true;
 }
 
 } // namespace
 
-void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
+bool canComputeOperands(ArrayRef<plan::LaunchOp> launches, plan::CachedAttentionOp op,
+                        TargetAttr target) {
+  const std::optional<ComputedOperands> computed = computedOperands(op, launches);
+  if (!computed)
+    return false;
+  const std::optional<Tiles> tiles = tilesOf(op, CachedShape(op), &*computed, target);
+  return tiles && tiles->late;
+}
+
+void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
+                           ArrayRef<plan::LaunchOp> launches) {
   const CachedShape shape(op);
-  if (expandTiles(launcher, op, shape))
+  std::optional<ComputedOperands> computed;
+  if (!launches.empty()) {
+    computed = computedOperands(op, launches);
+    // Computed operands are neither written nor read.
+    int64_t bytes = 0;
+    for (const auto &[value, own] :
+         {std::pair(op.getQ(), &computed->q), std::pair(op.getK(), &computed->k)})
+      if (*own)
+        bytes += 2 * typeOf(value).getNumElements() * elementBytes(typeOf(value).getElementType());
+    launcher.take(llvm::map_to_vector(launches, [](plan::LaunchOp launch) {
+      return cast<plan::StepInterface>(launch.getOperation());
+    }));
+    launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - bytes));
+  }
+  if (expandTiles(launcher, op, shape, computed ? &*computed : nullptr))
     return;
   Value q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO(), keys = op.getKeys(),
         values = op.getValues();

@@ -66,8 +66,8 @@ private:
   LogicalResult expandAll(ArrayRef<plan::StepInterface> steps) {
     while (!steps.empty()) {
       const size_t count = togetherWithFirst(steps);
-      // A matmul that computes its operand stands behind what would make it, and for both.
-      launcher.begin(computesOperand(steps) ? steps[1] : steps.front());
+      // A step that computes its operands stands behind what would make them, and for all.
+      launcher.begin(steps[computedInFront(steps)]);
       if (failed(expand(steps.take_front(count))))
         return failure();
       launcher.finish();
@@ -76,9 +76,12 @@ private:
     return success();
   }
 
-  /// Whether hydra-fuse-operands has found that the second step computes what the first one makes.
-  static bool computesOperand(ArrayRef<plan::StepInterface> steps) {
-    return steps.front()->hasAttr(plan::kComputedAttr);
+  /// How many steps make what the step behind them computes itself, by hydra-fuse-operands.
+  static size_t computedInFront(ArrayRef<plan::StepInterface> steps) {
+    size_t count = 0;
+    while (steps[count]->hasAttr(plan::kComputedAttr))
+      ++count;
+    return count;
   }
 
   /// How many steps behind the first use its sums, by hydra-fuse-updates.
@@ -90,8 +93,8 @@ private:
   /// How many of the steps, from the first on, are one by hydra-batch-copies, hydra-fuse-operands
   /// or hydra-fuse-updates.
   static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
-    if (computesOperand(steps))
-      return 2;
+    if (const size_t computed = computedInFront(steps))
+      return computed + 1;
     if (const size_t users = usersOfSums(steps))
       return 1 + users;
     Operation *first = steps.front();
@@ -106,9 +109,16 @@ private:
   /// Launches that take the place of a step, or of several that are a batch. None for what is a
   /// launch already, and for large matmuls, which are cuBLASLt's.
   LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
-    if (computesOperand(steps))
-      return expandFewRows(launcher, cast<plan::MatmulOp>(steps[1]),
-                           cast<plan::LaunchOp>(steps.front()));
+    if (const size_t computed = computedInFront(steps)) {
+      const auto launches =
+          llvm::map_to_vector(steps.take_front(computed), [](plan::StepInterface step) {
+            return cast<plan::LaunchOp>(step.getOperation());
+          });
+      plan::StepInterface step = steps[computed];
+      if (auto attention = dyn_cast<plan::CachedAttentionOp>(step.getOperation()))
+        return expandCachedAttention(launcher, attention, launches), success();
+      return expandFewRows(launcher, cast<plan::MatmulOp>(step.getOperation()), launches.front());
+    }
     if (usersOfSums(steps)) {
       expandUpdate(launcher, cast<plan::MatmulOp>(steps.front()),
                    llvm::map_to_vector(steps.drop_front(), [](plan::StepInterface step) {

@@ -23,6 +23,11 @@ constexpr int64_t kFewRows = 16;
 /// each block, in less time than a launch takes (plan::KernelExpansionInterface).
 bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr target);
 
+/// Whether blocks of attention over slots can compute queries or keys as these launches in front of
+/// it do (plan::KernelExpansionInterface).
+bool canComputeOperands(llvm::ArrayRef<plan::LaunchOp> launches, plan::CachedAttentionOp op,
+                        TargetAttr target);
+
 /// Whether there is a kernel for a matmul whose sums these launches, behind it, use instead of its
 /// being stored (plan::KernelExpansionInterface).
 bool canUseSums(plan::MatmulOp matmul, llvm::ArrayRef<plan::LaunchOp> launches, TargetAttr target);

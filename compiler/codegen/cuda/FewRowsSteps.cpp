@@ -77,26 +77,6 @@ int64_t computedPitch(const FewRows &few) {
   return (ceilDiv(few.k * kNumber, kLine) * kLine + padOf(few)) / kNumber;
 }
 
-/// Whether no step of any program writes where the buffer lies.
-bool isNeverWritten(Value buffer) {
-  plan::BufferOp root = plan::placeOf(buffer).buffer;
-  if (root.isTransient())
-    return false;
-  SmallVector<Value> names{root.getBuffer()};
-  while (!names.empty()) {
-    for (OpOperand &use : names.pop_back_val().getUses()) {
-      if (auto view = dyn_cast<plan::ViewOp>(use.getOwner()))
-        names.push_back(view.getView());
-      auto step = dyn_cast<plan::StepInterface>(use.getOwner());
-      if (step && step.getAccesses()[use.getOperandNumber()] != plan::kRead)
-        return false;
-      if (isa<plan::LoopOp>(use.getOwner()))
-        return false; // its body may
-    }
-  }
-  return true;
-}
-
 /// A template and how it is launched.
 struct Sweep {
   StringRef name;
@@ -187,7 +167,7 @@ std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewR
     results.push_back(tensorOf(value, plan::kWrite));
   }
   return llvm::formatv(", [&]({0} *x) {{\n{1}}", cType(typeOf(matmul.getA()).getElementType()),
-                       teamGroupText(program, inputs, results));
+                       teamGroupText(program, allRows(program), inputs, results));
 }
 
 } // namespace
@@ -200,8 +180,8 @@ bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr 
   if (!few || !target.has(kBulkCopies))
     return false;
   const std::optional<RowProgram> program = programOf(launch);
-  if (!program || !canBeTeamText(*program) || program->domain.rows() != few->a.count ||
-      program->domain.columns() != few->k)
+  if (!program || !canBeTeamText(*program, few->a.count) ||
+      program->domain.rows() != few->a.count || program->domain.columns() != few->k)
     return false;
   const auto inputs = launch.getArgs().take_front(program->inputs.size()),
              results = launch.getArgs().drop_front(program->inputs.size());

@@ -1,5 +1,6 @@
 // CUDA C++ of a group inside another kernel. In a loop's: the lanes of a warp for each row, or for
-// several short ones. In front of a matmul of few rows: teams of warps for each row.
+// several short ones. In front of a matmul of few rows, or of attention over slots: teams of warps
+// for each row.
 #include "compiler/codegen/cuda/GroupText.h"
 
 #include "compiler/codegen/cuda/LoopPlacement.h"
@@ -8,6 +9,8 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 using llvm::formatv;
@@ -32,10 +35,9 @@ int64_t reductionsOf(const RowProgram &program) {
                         [](const RowNode &node) { return node.kind == Kind::Reduce; });
 }
 
-/// Threads that share a row, if a block has all rows at once or as many as it has warps.
-int64_t teamOf(const RowDomain &domain) {
-  const auto rows = static_cast<int64_t>(llvm::PowerOf2Ceil(domain.rows()));
-  return std::max(kWarp, kTeamThreads / rows);
+/// Threads that share a row, if a team has all of its rows at once or as many as it has warps.
+int64_t threadsOfRow(const Team &team, int64_t rows) {
+  return std::max<int64_t>(kWarp, team.threads / static_cast<int64_t>(llvm::PowerOf2Ceil(rows)));
 }
 
 class GroupText {
@@ -108,17 +110,23 @@ public:
 
   /// By teams. A thread behind the last row computes and stores that row once more. Without
   /// reductions rows are cut into pieces, so that few numbers are held.
-  std::string writeTeams(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
-    lanes = teamOf(program.domain);
+  std::string writeTeams(const Team &all, const TeamRows &ofBlock, ArrayRef<SliceTensor> inputs,
+                         ArrayRef<SliceTensor> results) {
+    team = all;
+    lanes = threadsOfRow(team, ofBlock.count);
     width = columns % 4 == 0 ? 4 : 1;
     parts = ceilDiv(columns, width * lanes) * width;
     if (reductionsOf(program) == 0)
       pieces = std::exchange(parts, width) / width;
-    const int64_t together = kTeamThreads / lanes;
+    const int64_t together = team.threads / lanes;
+    const std::string thread = team.first == 0
+                                   ? "int(threadIdx.x)"
+                                   : formatv("(int(threadIdx.x) - {0})", team.first).str();
     text = formatv("_Pragma(\"unroll 1\") for (int turn = 0; turn < {0}; ++turn) {{\n"
-                   "const int row = min(turn * {1} + int(threadIdx.x) / {2}, {3}), lane = "
-                   "threadIdx.x % {2};\n",
-                   ceilDiv(rows, together), together, lanes, rows - 1);
+                   "const int mine = min(turn * {1} + {5} / {2}, {3}), row = {4}, "
+                   "lane = {5} % {2};\n",
+                   ceilDiv(ofBlock.count, together), together, lanes, ofBlock.count - 1,
+                   ofBlock.row, thread);
     if (pieces > 1)
       text +=
           formatv("_Pragma(\"unroll 4\") for (int piece = 0; piece < {0}; ++piece) {{\n", pieces);
@@ -263,21 +271,24 @@ private:
   bool isWide(const SliceTensor &tensor, RowType type) const {
     RowForm form = *formOfShape(program.domain, tensor.type.getShape());
     return width > 1 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
-           isFloat(type) && storageBytes(type) > 1 && program.domain.innerShape.back() % width == 0 &&
+           isFloat(type) && storageBytes(type) > 1 &&
+           program.domain.innerShape.back() % width == 0 &&
            tensor.alignment >= width * storageBytes(type);
   }
 
   /// The address of an element: offsets of the row and the column in the tensor.
-  std::string element(const SliceTensor &tensor) const {
+  std::string element(const SliceTensor &tensor, const std::string &index = "column") const {
     const RowDomain &domain = program.domain;
     RowForm form = *formOfShape(domain, tensor.type.getShape());
     ArrayRef<int64_t> all(tensor.strides);
     std::string row = "0", column = "0";
-    if (variesOverRows(form))
+    if (tensor.ofBlock)
+      row = formatv("mine * {0}", all.front());
+    else if (variesOverRows(form))
       row = offsetText("row", ArrayRef(domain.rowShape).drop_front(sliced),
                        all.slice(sliced, domain.rowShape.size() - sliced));
     if (hydra::variesOverColumns(form))
-      column = offsetText("column", domain.innerShape, all.take_back(domain.innerShape.size()));
+      column = offsetText(index, domain.innerShape, all.take_back(domain.innerShape.size()));
     return formatv("{0}[{1} + {2}]", tensor.pointer, row, column);
   }
 
@@ -288,6 +299,8 @@ private:
   void define(unsigned number, const RowNode &node, ArrayRef<SliceTensor> inputs) {
     if (node.kind == Kind::Reduce)
       return reduce(number, node);
+    if (node.kind == Kind::Rotate)
+      return rotate(number, node, inputs[node.code]);
     std::string value;
     switch (node.kind) {
     case Kind::Input:
@@ -321,7 +334,7 @@ private:
                   : formatv("{0}({1})", numberType(node.type), name(node.inputs[0])).str();
       break;
     default:
-      llvm_unreachable("hydra-fuse-loops leaves gathers, rotations and sums over rows alone");
+      llvm_unreachable("no group inside another kernel gathers or sums over rows");
     }
     if (variesOverColumns(number)) {
       text += formatv("{0} n{1}[{2}];\n", numberType(node.type), number, parts);
@@ -353,16 +366,49 @@ private:
     text += formatv("float n{0} = {1};\n", number, none);
     if (variesOverColumns(node.inputs[0])) {
       forColumns(
-          formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
+          formatv(max ? "n{0} = larger(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
               .str());
-      text += lanes > kWarp ? formatv("n{0} = overTeam<{1}, {2}, {0}>(n{0});\n", number,
-                                      max ? "true" : "false", lanes)
-                            : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number,
-                                      max ? "true" : "false", lanes);
+      const char *isMax = max ? "true" : "false";
+      text += lanes > kWarp
+                  ? formatv("n{0} = overTeam<{1}, {2}, {0}, {3}, {4}, {5}>(n{0});\n", number, isMax,
+                            lanes, team.threads, team.first, team.barrier)
+                        .str()
+                  : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, isMax, lanes).str();
     } else { // the same number in every column
       text += formatv("n{0} = {1};\n", number,
                       max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
     }
+  }
+
+  /// As a kernel of the group's own rotates (RowKernelEmitter::rotate): the angle in f64, its sine
+  /// and cosine by the special function unit.
+  void rotate(unsigned number, const RowNode &node, const SliceTensor &tensor) {
+    const Rotation &r = node.rotation;
+    const int64_t pairs = columns / 2;
+    std::string frequencies;
+    for (int64_t i = 0; i < pairs; ++i)
+      frequencies +=
+          (i > 0 ? ", " : "") +
+          doubleText(std::pow(r.base, -static_cast<double>(i) / static_cast<double>(pairs)));
+    const std::string position = formatv("uint32({0})", name(node.inputs[0]));
+    text +=
+        formatv("static constexpr double frequencies{0}[] = {{{1}};\n"
+                "const double position{0} = {2};\nfloat n{0}[{3}];\n",
+                number, frequencies,
+                r.period > 0 ? formatv("{0} % {1}u", position, r.period).str() : position, parts);
+    const std::string isFirst =
+                          r.halfSplit ? formatv("column < {0}", pairs).str() : "column % 2 == 0",
+                      other =
+                          r.halfSplit
+                              ? formatv("({0} ? column + {1} : column - {1})", isFirst, pairs).str()
+                              : "(column ^ 1)",
+                      pair = r.halfSplit ? formatv("column % {0}", pairs).str() : "column / 2";
+    forColumns(
+        formatv("n{0}[j] = turned({1}, {2}, position{0} * frequencies{0}[{3}], ({4}) != {5});",
+                number, loadedText(RowType::F32, element(tensor)),
+                loadedText(RowType::F32, element(tensor, other)), pair, isFirst,
+                r.inverse ? "true" : "false")
+            .str());
   }
 
   static std::string constant(const RowNode &node) {
@@ -478,6 +524,7 @@ private:
   int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
   int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
   int64_t pieces = 1;              ///< of a row, one after the other
+  Team team;                       ///< the threads, if warps share rows
   std::string held;                ///< registers of the only input
   bool single = false;             ///< one number instead of rows
   bool branchless = false;         ///< divisions and roots have no branches
@@ -537,18 +584,25 @@ std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef h
   return GroupText(program, sliced).writeHeld(held, results);
 }
 
-bool canBeTeamText(const RowProgram &program) {
-  const bool hasText = llvm::none_of(program.nodes, [](const RowNode &node) {
-    return node.kind == Kind::Gather || node.kind == Kind::Rotate || node.kind == Kind::SumRows;
+TeamRows allRows(const RowProgram &program) { return {program.domain.rows(), "mine"}; }
+
+bool canBeTeamText(const RowProgram &program, int64_t rows, const Team &team) {
+  const bool hasText = llvm::none_of(program.nodes, [&](const RowNode &node) {
+    // A row is a single head, of which the position is known.
+    const bool isOneHead = program.domain.innerShape.size() == 1 && !node.inputs.empty() &&
+                           !hydra::variesOverColumns(program.nodes[node.inputs[0]].form);
+    return node.kind == Kind::Gather || node.kind == Kind::SumRows ||
+           (node.kind == Kind::Rotate && !isOneHead);
   });
   const int64_t reductions = reductionsOf(program), columns = program.domain.columns();
   return hasText && reductions <= kMostReductions &&
-         (reductions == 0 || columns <= kMostOfTeam * teamOf(program.domain));
+         (reductions == 0 || columns <= kMostOfTeam * threadsOfRow(team, rows));
 }
 
-std::string teamGroupText(const RowProgram &program, ArrayRef<SliceTensor> inputs,
-                          ArrayRef<SliceTensor> results) {
-  return GroupText(program, 0).writeTeams(inputs, results);
+std::string teamGroupText(const RowProgram &program, const TeamRows &rows,
+                          ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results,
+                          const Team &team) {
+  return GroupText(program, 0).writeTeams(team, rows, inputs, results);
 }
 
 bool canBeNumberText(const RowProgram &program) {

@@ -17,6 +17,7 @@ struct SliceTensor {
   llvm::SmallVector<int64_t> strides; ///< elements
   int64_t alignment;                  ///< bytes, of every row
   bool byFirstBlock = false;          ///< stored by the first block alone
+  bool ofBlock = false; ///< has the rows of the block alone, the first of `strides` apart
 };
 
 /// What is added to an address for `index`, a C++ expression, along dimensions of these sizes and
@@ -55,16 +56,29 @@ bool canBeNumberText(const RowProgram &program);
 NumberText numberGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
                            llvm::ArrayRef<std::string> results);
 
-/// The 256 threads (`kTeamThreads`) that compute all rows of a group in each block.
-constexpr int64_t kTeamThreads = 256;
+/// Threads of a block that compute rows of a group: whole warps, a power of two of them, which have
+/// a barrier (bar.sync) for themselves.
+struct Team {
+  int64_t threads = 256, first = 0, barrier = 1;
+};
 
-/// Whether their registers hold the rows: those of a group that reduces are read once.
-bool canBeTeamText(const RowProgram &program);
+/// Which rows of a group a block computes.
+struct TeamRows {
+  int64_t count;
+  std::string row; ///< the number of its row `mine`, a C++ expression
+};
 
-/// All rows of a group, by the first `kTeamThreads` threads of a block; teams of warps share rows.
-/// Groups neither gather, rotate nor sum over rows.
-std::string teamGroupText(const RowProgram &program, llvm::ArrayRef<SliceTensor> inputs,
-                          llvm::ArrayRef<SliceTensor> results);
+/// All rows of a group, in each block.
+TeamRows allRows(const RowProgram &program);
+
+/// Whether the team's registers hold so many rows: those of a group that reduces are read once.
+bool canBeTeamText(const RowProgram &program, int64_t rows, const Team &team = {});
+
+/// Rows of a group by a team, of which all threads and no others come here; warps of it share rows.
+/// Groups neither gather nor sum over rows, and rotate only by positions that they are given.
+std::string teamGroupText(const RowProgram &program, const TeamRows &rows,
+                          llvm::ArrayRef<SliceTensor> inputs, llvm::ArrayRef<SliceTensor> results,
+                          const Team &team = {});
 
 /// The C++ type in which numbers of that type are computed, and an element in memory as one.
 llvm::StringRef numberType(RowType type);

@@ -5,6 +5,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/plan/KernelExpansion.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -19,11 +20,13 @@ StringRef cType(Type element) {
   return type;
 }
 
-std::string numberText(double x) {
+std::string doubleText(double x) {
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.17ef", x);
+  llvm::raw_string_ostream(text) << llvm::format("%.17e", x);
   return text;
 }
+
+std::string numberText(double x) { return doubleText(x) + "f"; }
 
 std::optional<RowProgram> programOf(plan::LaunchOp launch) {
   auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
@@ -36,6 +39,33 @@ std::optional<RowProgram> programOf(plan::LaunchOp launch) {
       program->inputs.size() + program->results.size() != launch.getArgs().size())
     return std::nullopt;
   return std::move(*program);
+}
+
+llvm::SetVector<Operation *> stepsOf(Value name) {
+  llvm::SetVector<Operation *> steps;
+  SmallVector<Value> names{name};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers())
+      if (auto view = dyn_cast<plan::ViewOp>(user))
+        names.push_back(view.getView());
+      else if (isa<plan::StepInterface, plan::LoopOp>(user))
+        steps.insert(user);
+  return steps;
+}
+
+bool isNeverWritten(Value buffer) {
+  plan::BufferOp root = plan::placeOf(buffer).buffer;
+  // Memory of other transient buffers had other numbers before.
+  if (root.isTransient() && llvm::none_of(root->getUsers(), llvm::IsaPred<plan::InputOp>))
+    return false;
+  return llvm::none_of(stepsOf(root.getBuffer()), [&](Operation *user) {
+    auto step = dyn_cast<plan::StepInterface>(user);
+    return !step ||
+           llvm::any_of(llvm::zip(step.getArgs(), step.getAccesses()), [&](const auto &use) {
+             const auto [arg, access] = use;
+             return access != plan::kRead && plan::placeOf(arg).buffer == root;
+           });
+  });
 }
 
 std::string Arguments::add(Value value, int64_t how) {

@@ -7,6 +7,7 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ inline int64_t elementBytes(mlir::Type element) {
 
 /// In the templates.
 llvm::StringRef cType(mlir::Type element);
-/// A number as C++ text, to the last bit.
+/// A number as C++ text, to the last bit: a double, and a float.
+std::string doubleText(double x);
 std::string numberText(double x);
 
 /// How attention makes scores of products (templates/scores.cuh); `unit`: of what scores are
@@ -46,6 +48,14 @@ template <typename Op> std::string scoresText(Op op, double unit = 1.0) {
 /// The group of a launch, which has all of its inputs and results as arguments, in this order;
 /// nothing for launches of other kernels.
 std::optional<RowProgram> programOf(plan::LaunchOp launch);
+
+/// Whether what a buffer holds was there before its program began: no step writes there, of any
+/// program where they share it.
+bool isNeverWritten(mlir::Value buffer);
+
+/// The steps of all programs, and the loops, that touch a buffer by this name or by one that is
+/// made of it.
+llvm::SetVector<mlir::Operation *> stepsOf(mlir::Value name);
 
 /// Arguments of a kernel, in order.
 struct Arguments {
@@ -135,8 +145,10 @@ private:
 llvm::LogicalResult expandAttention(StepLauncher &launcher, plan::AttentionOp op);
 llvm::LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
 
-/// Attention over slots (templates/cached_attention.cuh).
-void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
+/// Attention over slots (templates/cached_attention*.cuh); with `launches`, which make queries or
+/// keys and for which `canComputeOperands` holds, blocks compute those themselves.
+void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
+                           llvm::ArrayRef<plan::LaunchOp> launches = {});
 
 /// Ids drawn from scores (templates/sample.cuh).
 void expandSample(StepLauncher &launcher, plan::SampleOp op);

@@ -147,6 +147,10 @@ struct CudaBackend : TargetBackend {
                          TargetAttr target) const override {
     return cuda::canComputeOperand(launch, matmul, target);
   }
+  bool canComputeOperands(ArrayRef<plan::LaunchOp> launches, plan::CachedAttentionOp attention,
+                          TargetAttr target) const override {
+    return cuda::canComputeOperands(launches, attention, target);
+  }
   bool canUseSums(plan::MatmulOp matmul, ArrayRef<plan::LaunchOp> launches,
                   TargetAttr target) const override {
     return cuda::canUseSums(matmul, launches, target);

@@ -37,7 +37,67 @@
 // Not where another step stands between, or where more rows are multiplied than a sweep has.
 // CHECK-LABEL: plan.program @apart
 // CHECK-NOT: plan.computed
+
+// Attention over slots makes queries and keys, which nothing else reads: a norm and a rotation for queries, and two halves side by
+// side for keys. A block computes those of its heads, one half of its threads the queries and the other the keys, once it has
+// asked for what lies in slots.
+// CHECK-LABEL: plan.program @text
+// CHECK: plan.launch @headNorm({{.*}}) {plan.computed = false}
+// CHECK: plan.launch @turn({{.*}}) {plan.computed = false}
+// CHECK: plan.launch @halves({{.*}}) {plan.computed = false}
+// KERNELS: plan.program @text
+// KERNELS-NOT: plan.launch @{{headNorm|turn|halves}}
+// KERNELS: plan.launch @cached_attention
+
+// Not where something else reads one of them; what stands behind that can still be.
+// CHECK-LABEL: plan.program @read
+// CHECK: plan.launch @headNorm
+// CHECK-NOT: plan.computed
+// CHECK: plan.launch @turn
+// CHECK-NOT: plan.computed
+// CHECK: plan.launch @halves({{.*}}) {plan.computed = false}
+
+// Not where rows of many tokens are multiplied.
+// CHECK-LABEL: plan.program @prompt
+// CHECK-NOT: plan.computed
 plan.module @m {
+  plan.kernel @headNorm rows 4 grain 1 [memref<1x1x4x16xbf16>, memref<16xf32>, memref<1x1x4x16xf32>] {
+    %0 = plan.outer : tensor<1x1x4x16xbf16>
+    %1 = plan.outer : tensor<16xf32>
+    %2 = hydra.fused rows = [1, 1, 4] inner = [16] (%arg0 = %0, %arg1 = %1) : tensor<1x1x4x16xbf16>, tensor<16xf32> {
+      %3 = hydra.cast %arg0 to = f32 : tensor<1x1x4x16xbf16>
+      %y = hydra.rms_norm %3, %arg1 eps = 1.0e-05 : tensor<1x1x4x16xf32>, tensor<16xf32>
+      hydra.yield %y : tensor<1x1x4x16xf32>
+    }
+  }
+  plan.kernel @turn rows 1 grain 1 [memref<1x1x4x16xf32>, memref<1x1xf32>, memref<1x1x4x16xbf16>] {
+    %0 = plan.outer : tensor<1x1x4x16xf32>
+    %1 = plan.outer : tensor<1x1xf32>
+    %2 = hydra.fused rows = [1, 1] inner = [4, 16] (%arg0 = %0, %arg1 = %1) : tensor<1x1x4x16xf32>, tensor<1x1xf32> {
+      %3 = hydra.rope %arg0, %arg1 base = 10000.0 half_split : tensor<1x1x4x16xf32>, tensor<1x1xf32>
+      %4 = hydra.cast %3 to = bf16 : tensor<1x1x4x16xf32>
+      hydra.yield %4 : tensor<1x1x4x16xbf16>
+    }
+  }
+  plan.kernel @halves rows 1 grain 1 [memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>] {
+    %0 = plan.outer : tensor<1x1x2x8xbf16>
+    %1 = plan.outer : tensor<1x1x2x8xbf16>
+    %2:2 = hydra.fused rows = [1, 1] inner = [2, 8] (%arg0 = %0, %arg1 = %1) : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16> {
+      %3 = hydra.sub %arg0, %arg1 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
+      %4 = hydra.add %arg0, %arg1 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
+      hydra.yield %3, %4 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
+    }
+  }
+  plan.kernel @rowsOfPrompt rows 20 grain 20 [memref<1x20x2x16xbf16>, memref<1x20x2x16xbf16>] {
+    %0 = plan.outer : tensor<1x20x2x16xbf16>
+    %1 = hydra.fused rows = [1, 20] inner = [2, 16] (%arg0 = %0) : tensor<1x20x2x16xbf16> {
+      %2 = hydra.add %arg0, %arg0 : tensor<1x20x2x16xbf16>, tensor<1x20x2x16xbf16>
+      hydra.yield %2 : tensor<1x20x2x16xbf16>
+    }
+  }
+  %keys = plan.buffer persistent param : memref<1x2x64x16xbf16>
+  %values = plan.buffer persistent param : memref<1x2x64x16xbf16>
+  %headScale = plan.buffer persistent param : memref<16xf32>
   plan.kernel @norm rows 1 grain 1 [memref<1x1x64xbf16>, memref<1x1x64xf32>, memref<64xf32>, memref<1x1x64xf32>, memref<1x1x64xbf16>] {
     %0 = plan.outer : tensor<1x1x64xbf16>
     %1 = plan.outer : tensor<1x1x64xf32>
@@ -133,5 +193,63 @@ plan.module @m {
     plan.matmul(%narrow : memref<17x64xbf16>, %w : memref<64x64xbf16>) -> (%z : memref<17x64xbf16>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
     plan.output "p" = %p : memref<1x1x64xbf16>
     plan.output "z" = %z : memref<17x64xbf16>
+  }
+  plan.program @text {
+    %x = plan.buffer transient other : memref<1x1x128xbf16>
+    plan.input "x" = %x values 0 : memref<1x1x128xbf16>
+    %position = plan.buffer transient other : memref<1xf32>
+    plan.input "position" = %position values 0 : memref<1xf32>
+    %turns = plan.buffer transient other : memref<1x1xf32>
+    plan.input "turns" = %turns values 0 : memref<1x1xf32>
+    %q0 = plan.view %x plus 0 : memref<1x1x128xbf16> to memref<1x1x4x16xbf16>
+    %normed = plan.buffer transient other : memref<1x1x4x16xf32>
+    plan.launch @headNorm(read %q0 : memref<1x1x4x16xbf16>, read %headScale : memref<16xf32>, write %normed : memref<1x1x4x16xf32>)
+    %q = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.launch @turn(read %normed : memref<1x1x4x16xf32>, read %turns : memref<1x1xf32>, write %q : memref<1x1x4x16xbf16>)
+    %k0 = plan.view %x plus 64 : memref<1x1x128xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k1 = plan.view %x plus 72 : memref<1x1x128xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k = plan.buffer transient other : memref<1x1x2x16xbf16>
+    %k2 = plan.view %k plus 0 as other : memref<1x1x2x16xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k3 = plan.view %k plus 8 as other : memref<1x1x2x16xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    plan.launch @halves(read %k0 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, read %k1 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, write %k2 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, write %k3 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>)
+    %v = plan.view %x plus 96 : memref<1x1x128xbf16> to memref<1x1x2x16xbf16>
+    %o = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.cached_attention(%q : memref<1x1x4x16xbf16>, %k : memref<1x1x2x16xbf16>, %v : memref<1x1x2x16xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x4x16xbf16>, %keys : memref<1x2x64x16xbf16>, %values : memref<1x2x64x16xbf16>) {label = "cached_attention", op_class = #hydra.op_class<attention>, scale = 0.25 : f64}
+    plan.output "o" = %o : memref<1x1x4x16xbf16>
+  }
+  plan.program @read {
+    %x = plan.buffer transient other : memref<1x1x128xbf16>
+    plan.input "x" = %x values 0 : memref<1x1x128xbf16>
+    %position = plan.buffer transient other : memref<1xf32>
+    plan.input "position" = %position values 0 : memref<1xf32>
+    %turns = plan.buffer transient other : memref<1x1xf32>
+    plan.input "turns" = %turns values 0 : memref<1x1xf32>
+    %q0 = plan.view %x plus 0 : memref<1x1x128xbf16> to memref<1x1x4x16xbf16>
+    %normed = plan.buffer transient other : memref<1x1x4x16xf32>
+    plan.launch @headNorm(read %q0 : memref<1x1x4x16xbf16>, read %headScale : memref<16xf32>, write %normed : memref<1x1x4x16xf32>)
+    %q = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.launch @turn(read %normed : memref<1x1x4x16xf32>, read %turns : memref<1x1xf32>, write %q : memref<1x1x4x16xbf16>)
+    %k0 = plan.view %x plus 64 : memref<1x1x128xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k1 = plan.view %x plus 72 : memref<1x1x128xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k = plan.buffer transient other : memref<1x1x2x16xbf16>
+    %k2 = plan.view %k plus 0 as other : memref<1x1x2x16xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    %k3 = plan.view %k plus 8 as other : memref<1x1x2x16xbf16> to memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>
+    plan.launch @halves(read %k0 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, read %k1 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, write %k2 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>, write %k3 : memref<1x1x2x8xbf16, strided<[32, 32, 16, 1]>>)
+    %v = plan.view %x plus 96 : memref<1x1x128xbf16> to memref<1x1x2x16xbf16>
+    %o = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.cached_attention(%q : memref<1x1x4x16xbf16>, %k : memref<1x1x2x16xbf16>, %v : memref<1x1x2x16xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x4x16xbf16>, %keys : memref<1x2x64x16xbf16>, %values : memref<1x2x64x16xbf16>) {label = "cached_attention", op_class = #hydra.op_class<attention>, scale = 0.25 : f64}
+    plan.output "o" = %o : memref<1x1x4x16xbf16>
+    plan.output "q" = %q : memref<1x1x4x16xbf16>
+  }
+  plan.program @prompt {
+    %x = plan.buffer transient other : memref<1x20x2x16xbf16>
+    plan.input "x" = %x values 0 : memref<1x20x2x16xbf16>
+    %position = plan.buffer transient other : memref<1xf32>
+    plan.input "position" = %position values 0 : memref<1xf32>
+    %q = plan.buffer transient other : memref<1x20x2x16xbf16>
+    plan.launch @rowsOfPrompt(read %x : memref<1x20x2x16xbf16>, write %q : memref<1x20x2x16xbf16>)
+    %o = plan.buffer transient other : memref<1x20x2x16xbf16>
+    plan.cached_attention(%q : memref<1x20x2x16xbf16>, %x : memref<1x20x2x16xbf16>, %x : memref<1x20x2x16xbf16>, %position : memref<1xf32>) -> (%o : memref<1x20x2x16xbf16>, %keys : memref<1x2x64x16xbf16>, %values : memref<1x2x64x16xbf16>) {label = "cached_attention", op_class = #hydra.op_class<attention>, scale = 0.25 : f64}
+    plan.output "o" = %o : memref<1x20x2x16xbf16>
   }
 }

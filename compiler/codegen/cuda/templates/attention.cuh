@@ -18,6 +18,7 @@ template <int64 Batch, int64 Row, int64 Head> struct Layout {
     return base + b * Batch + row * Row + head * Head;
   }
   static constexpr int64 row = Row;
+  static constexpr bool inMemory = true;
 };
 
 struct Mask {

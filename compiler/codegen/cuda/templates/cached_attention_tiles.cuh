@@ -9,6 +9,10 @@
 // Warps are joined in their order; parts too, by the block that ends last, which a counter tells; it is zero again
 // when the kernel ends. The slots of the call are read from k and v: blocks do not wait for the one that stores them.
 //
+// Of calls of few tokens (`Late`) rows in slots are asked for before the kernels in front have ended: none of them writes
+// there. Then queries and keys may be computed, by each block those of its heads, which keeps them in shared memory. That is
+// a launch less for everything that would make them.
+//
 // Traffic: keys and values of the tokens that are seen, once for each 16 rows of queries. Limit: memory, or how long a
 // row of loads takes where few tokens are seen.
 
@@ -24,6 +28,19 @@ template <bool First, typename A, typename B> struct Choice {
 };
 template <typename A, typename B> struct Choice<false, A, B> {
   using type = B;
+};
+
+/// Rows of `Heads` heads for each token of the call that a block has computed.
+template <int Heads, int Width> struct OfBlock {
+  static constexpr bool inMemory = false;
+  template <typename T> static __device__ __forceinline__ T *at(T *rows, int, int token, int head) {
+    return rows + (token * Heads + head % Heads) * Width;
+  }
+};
+
+/// Where queries and keys lie in memory.
+struct GivenOperands {
+  __device__ __forceinline__ void operator()() const {}
 };
 
 /// Keys and values of a sequence's tokens, of one head: those of the call, from `begin` on, and those in slots.
@@ -53,7 +70,9 @@ template <int Width, int ValueWidth, int Stages> struct PiecesByThread {
   __device__ __forceinline__ PiecesByThread(unsigned char *memory)
       : own(reinterpret_cast<uint4 *>(memory) + threadIdx.x / 32 * Stages * (bytes / 16) + threadIdx.x % 32) {}
 
-  template <typename Tokens> __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
+  template <bool Late, typename Tokens>
+  __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
+    static_assert(!Late, "threads copy rows of slots and of the call alike");
     const int eighth = threadIdx.x % 32 / 4, fourth = threadIdx.x % 4;
     uint4 *to = own + stage * (bytes / 16);
 #pragma unroll
@@ -108,9 +127,12 @@ template <int Width, int ValueWidth, int Warps, int Stages> struct RowsInBulk {
     __syncwarp();
   }
 
-  template <typename Tokens> __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
+  /// `Late`: rows of the call are left to `startOfCall` and `finishCall`.
+  template <bool Late, typename Tokens>
+  __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
     __syncwarp(); // all have read what was there
-    const int lane = threadIdx.x % 32, count = min(16, tokens.end - first);
+    const int lane = threadIdx.x % 32, all = min(16, tokens.end - first);
+    const int count = Late ? min(all, max(tokens.begin - first, 0)) : all;
     const uint32 barrier = barriers + 8 * stage;
     unsigned char *to = rows + stage * bytes, *toValues = to + 16 * keyBytes;
     if (lane == 0)
@@ -124,9 +146,36 @@ template <int Width, int ValueWidth, int Warps, int Stages> struct RowsInBulk {
     } else if (lane < count) {
       copyBulk(sharedAddress(to + lane * keyBytes), tokens.key(first + lane), keyBytes, barrier);
       copyBulk(sharedAddress(toValues + lane * valueBytes), tokens.value(first + lane), valueBytes, barrier);
-    } else if (lane < 16) { // behind the last: multiplied by zeros
+    } else if (lane < 16 && lane >= all) { // behind the last: multiplied by zeros
       for (int e = 0; e < valueBytes; e += 16)
         *reinterpret_cast<uint4 *>(toValues + lane * valueBytes + e) = uint4{};
+    }
+  }
+  /// Rows of the call by all lanes: begins to copy those in memory.
+  template <bool KeysInMemory, typename Tokens>
+  __device__ __forceinline__ void startOfCall(const Tokens &tokens, int first, int stage) {
+    forRowsOfCall<KeysInMemory, true>(tokens, first, stage,
+                                      [](uint4 *to, const uint4 *from) { copyAsync(to, from, true); });
+    commitCopies();
+  }
+  /// Copies keys that lie in shared memory, and waits for the others.
+  template <bool KeysInMemory, typename Tokens>
+  __device__ __forceinline__ void finishCall(const Tokens &tokens, int first, int stage) {
+    forRowsOfCall<!KeysInMemory, false>(tokens, first, stage, [](uint4 *to, const uint4 *from) { *to = *from; });
+    waitForCopies<0>();
+  }
+  template <bool Keys, bool Values, typename Tokens, typename Copy>
+  __device__ __forceinline__ void forRowsOfCall(const Tokens &tokens, int first, int stage, Copy copy) {
+    unsigned char *to = rows + stage * bytes, *toValues = to + 16 * keyBytes;
+    auto copyRow = [&](unsigned char *to, const void *from, int bytes) {
+      for (int e = threadIdx.x % 32; e < bytes / 16; e += 32)
+        copy(reinterpret_cast<uint4 *>(to) + e, static_cast<const uint4 *>(from) + e);
+    };
+    for (int i = max(tokens.begin - first, 0); i < min(16, tokens.end - first); ++i) {
+      if (Keys)
+        copyRow(to + i * keyBytes, tokens.key(first + i), keyBytes);
+      if (Values)
+        copyRow(toValues + i * valueBytes, tokens.value(first + i), valueBytes);
     }
   }
   __device__ __forceinline__ void started() {}
@@ -147,13 +196,13 @@ template <int Width, int ValueWidth, int Warps, int Stages> struct RowsInBulk {
 };
 
 /// `form` is for powers of 2. `partial` [.., Parts, rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for
-/// each tile of queries; of one part both are unused.
+/// each tile of queries; of one part both are unused. `compute`, called by all threads, writes what q and k are of a block.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Warps,
-          int Stages, bool Bulk, typename Q, typename K, typename V, typename O,
-          typename Score>
+          int Stages, bool Bulk, bool Late, typename Q, typename K, typename V, typename O,
+          typename Score, typename Compute = GivenOperands>
 __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, const T *v, const float *position, T *o,
                                                      T *keys, T *values, float *partial, uint32 *counters,
-                                                     SlotMask<Calls, Slots> mask, Score form) {
+                                                     SlotMask<Calls, Slots> mask, Score form, Compute compute = {}) {
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + 15) / 16, rows = all < 16 ? all : 16;
   constexpr int chunks = (Width + 31) / 32, blocks = (ValueWidth + 63) / 64; // of columns
   constexpr int threads = Warps * 32;
@@ -178,8 +227,17 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
 #pragma unroll
   for (int stage = 0; stage < Stages; ++stage) {
     if (stage < mine)
-      stages.start(tokens, tokenOf(stage), stage);
+      stages.template start<Late>(tokens, tokenOf(stage), stage);
     stages.started();
+  }
+  if constexpr (Late) {
+    waitForEarlier();
+    for (int stage = 0; stage < min(Stages, mine); ++stage)
+      stages.template startOfCall<K::inMemory>(tokens, tokenOf(stage), stage);
+    compute();
+    __syncthreads();
+    for (int stage = 0; stage < min(Stages, mine); ++stage)
+      stages.template finishCall<K::inMemory>(tokens, tokenOf(stage), stage);
   }
 
   // Two rows of queries a thread, and which tokens they see. Wide ones are read again for every 16 tokens.
@@ -256,8 +314,13 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
       for (int i = 0; i < 8; ++i)
         multiply<T>(out[b * 8 + i], p, pairOf(v0, v1, i), pairOf(v2, v3, i));
     }
-    if (step + Stages < mine)
-      stages.start(tokens, tokenOf(step + Stages), stage);
+    if (step + Stages < mine) {
+      stages.template start<Late>(tokens, tokenOf(step + Stages), stage);
+      if constexpr (Late) {
+        stages.template startOfCall<K::inMemory>(tokens, tokenOf(step + Stages), stage);
+        stages.template finishCall<K::inMemory>(tokens, tokenOf(step + Stages), stage);
+      }
+    }
     stages.started();
   }
   waitForCopies<0>();

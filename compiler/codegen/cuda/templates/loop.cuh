@@ -33,6 +33,18 @@ __device__ __forceinline__ float smaller(float x, float y) {
   return z;
 }
 
+/// One number of a pair that is turned by an angle, as generated kernels do it: of the first of both `minus` is true, or of
+/// the second where it is turned back.
+__device__ __forceinline__ float turned(float x, float other, double angle, bool minus) {
+  constexpr double magic = 0x1.8p52; // adding it rounds to an integer
+  const double turns = __dsub_rn(__fma_rn(angle, 0x1.45f306dc9c883p-3, magic), magic);
+  const float rest = float(__fma_rn(turns, -0x1.921fb54442d18p2, angle));
+  float sin, cos;
+  asm("sin.approx.f32 %0, %1;" : "=f"(sin) : "f"(rest));
+  asm("cos.approx.f32 %0, %1;" : "=f"(cos) : "f"(rest));
+  return __fadd_rn(__fmul_rn(x, cos), __fmul_rn(other, minus ? -sin : sin));
+}
+
 /// Over so many lanes side by side.
 template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float x) {
 #pragma unroll
@@ -43,16 +55,17 @@ template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float 
   return x;
 }
 
-/// Over so many threads side by side, warps of the first 256 of a block, which all call it. `Number` tells calls of a
-/// kernel apart: each has shared memory of its own.
-template <bool Max, int Lanes, int Number> __device__ __forceinline__ float overTeam(float x) {
-  constexpr int threads = 256, warps = Lanes / 32;
-  __shared__ float parts[threads / 32];
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+/// Over `Lanes` threads side by side, by all of a team: `Threads` of a block from `First` on, with a barrier of their own.
+/// `Number` tells calls of a team apart: each has shared memory of its own.
+template <bool Max, int Lanes, int Number, int Threads, int First, int Barrier>
+__device__ __forceinline__ float overTeam(float x) {
+  constexpr int warps = Lanes / 32;
+  __shared__ float parts[Threads / 32];
+  const int warp = (threadIdx.x - First) / 32, lane = threadIdx.x % 32;
   x = overLanes<Max, 32>(x);
   if (lane == 0)
     parts[warp] = x;
-  asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"n"(Barrier), "n"(Threads) : "memory");
   return overLanes<Max, warps>(parts[warp / warps * warps + lane % warps]);
 }
 
