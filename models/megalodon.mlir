@@ -14,7 +14,7 @@
 //                     it is, and rotations of channels dh / 2 apart
 
 hydra.model @megalodon version 1 {
-  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
+  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 32, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
                 choices(ema = scan of (scan, sequential, fft, auto), init_mode = he of (he, xavier, normal, truncated))
                 reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1) flags(packed = false, masked = false)

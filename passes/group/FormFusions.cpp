@@ -128,9 +128,12 @@ private:
     return false;
   }
 
-  /// Takes the members of an open group over if all of them fit one domain.
+  /// Takes the members of an open group over if all of them fit one domain. The time to compile a
+  /// kernel grows faster than its length, by which memory is hardly read less from here on.
   void absorb(Group &group, Group &other) {
-    if (!other.open || &group == &other || delaysLoss(group, other))
+    constexpr size_t kMostMembers = 256;
+    if (!other.open || &group == &other || delaysLoss(group, other) ||
+        group.members.size() + other.members.size() > kMostMembers)
       return;
     SmallVector<Operation *> members(other.members);
     llvm::append_range(members, group.members);
