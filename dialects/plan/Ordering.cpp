@@ -1,6 +1,8 @@
 // Happens-before by vector clocks, and the ordering rule of plans.
 #include "dialects/plan/Ordering.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace hydra::plan {
@@ -69,6 +71,17 @@ SmallVector<BufferUse> usesOf(Operation *block) {
   return uses;
 }
 
+support::ByteRange bytesOf(Value value) {
+  auto type = cast<MemRefType>(value.getType());
+  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8, begin = placeOf(value).bytes;
+  SmallVector<support::ByteStep> steps;
+  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type)))
+    steps.push_back({static_cast<uint64_t>(size), stride * element});
+  if (const auto bytes = support::repeatedBytes(begin, element, steps))
+    return *bytes;
+  return {0, std::numeric_limits<int64_t>::max()};
+}
+
 namespace {
 
 /// The bytes a use touches inside its buffer, or inside the segment once offsets are known. A
@@ -76,21 +89,20 @@ namespace {
 struct ByteUse {
   Attribute segment; ///< null while the buffer stands for itself
   Operation *buffer;
-  int64_t begin, end;
+  support::ByteRange bytes;
   int64_t block;
   bool writes;
 };
 
 ByteUse byteUse(const BufferUse &use, int64_t block, const DenseSet<Value> &moved) {
-  Place place = placeOf(use.value);
-  bool whole = moved.contains(use.value);
-  int64_t begin = whole ? 0 : place.bytes;
-  int64_t size =
-      extentBytes(cast<MemRefType>(whole ? Value(place.buffer).getType() : use.value.getType()));
-  if (!place.buffer.getOffset())
-    return {{}, place.buffer, begin, begin + size, block, use.writes};
-  begin += *place.buffer.getOffset();
-  return {place.buffer.getSegmentAttr(), nullptr, begin, begin + size, block, use.writes};
+  BufferOp buffer = placeOf(use.value).buffer;
+  support::ByteRange bytes =
+      bytesOf(moved.contains(use.value) ? Value(buffer.getBuffer()) : use.value);
+  if (!buffer.getOffset())
+    return {{}, buffer, bytes, block, use.writes};
+  bytes.begin += *buffer.getOffset();
+  bytes.end += *buffer.getOffset();
+  return {buffer.getSegmentAttr(), nullptr, bytes, block, use.writes};
 }
 
 LogicalResult verifyList(Block &list, const DenseSet<Value> &moved) {
@@ -128,16 +140,17 @@ LogicalResult verifyList(Block &list, const DenseSet<Value> &moved) {
   }
   // Sweep by address: only uses that overlap are compared.
   llvm::sort(uses, [](const ByteUse &a, const ByteUse &b) {
-    return std::tuple(a.segment.getAsOpaquePointer(), a.buffer, a.begin) <
-           std::tuple(b.segment.getAsOpaquePointer(), b.buffer, b.begin);
+    return std::tuple(a.segment.getAsOpaquePointer(), a.buffer, a.bytes.begin) <
+           std::tuple(b.segment.getAsOpaquePointer(), b.buffer, b.bytes.begin);
   });
   for (size_t i = 0; i < uses.size(); ++i)
-    for (size_t j = i + 1; j < uses.size() && uses[j].segment == uses[i].segment &&
-                           uses[j].buffer == uses[i].buffer && uses[j].begin < uses[i].end;
+    for (size_t j = i + 1;
+         j < uses.size() && uses[j].segment == uses[i].segment &&
+         uses[j].buffer == uses[i].buffer && uses[j].bytes.begin < uses[i].bytes.end;
          ++j) {
       const ByteUse &a = uses[i], &b = uses[j];
       if ((!a.writes && !b.writes) || a.block == b.block || order.before(a.block, b.block) ||
-          order.before(b.block, a.block))
+          order.before(b.block, a.block) || !overlap(a.bytes, b.bytes))
         continue;
       int64_t first = std::min(a.block, b.block), second = std::max(a.block, b.block);
       return order.blocks()[second]->emitOpError()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/plan/Plan.h"
+#include "runtime/support/ByteRange.h"
 
 namespace hydra::plan {
 
@@ -36,6 +37,9 @@ private:
 
 /// All buffers that an operation (a step, or everything inside a loop or switch) uses.
 llvm::SmallVector<BufferUse> usesOf(mlir::Operation *block);
+
+/// The bytes of its buffer that a value names, or a superset of them.
+support::ByteRange bytesOf(mlir::Value value);
 
 /// The rule of every plan: two blocks of a list that touch the same bytes, one of them writing, are
 /// ordered; and every awaited event was signalled before. Before offsets are known, bytes are the

@@ -88,13 +88,12 @@ ProgramBlocks::ProgramBlocks(plan::ProgramOp program) {
   uses.resize(operations.size());
   for (auto [i, op] : llvm::enumerate(operations))
     for (const plan::BufferUse &use : plan::usesOf(op)) {
-      plan::Place place = plan::placeOf(use.value);
-      int64_t size = plan::extentBytes(cast<MemRefType>(use.value.getType()));
-      BlockUse entry{static_cast<int64_t>(i), place.bytes, place.bytes + size, use.writes};
+      plan::BufferOp buffer = plan::placeOf(use.value).buffer;
+      BlockUse entry{static_cast<int64_t>(i), plan::bytesOf(use.value), use.writes};
       if (isa<plan::LoopOp>(op))
-        std::tie(entry.begin, entry.end) = std::pair<int64_t, int64_t>(0, INT64_MAX);
-      uses[i].emplace_back(place.buffer, entry);
-      history[place.buffer].push_back(entry);
+        entry.bytes = {0, INT64_MAX};
+      uses[i].emplace_back(buffer, entry);
+      history[buffer].push_back(entry);
     }
 }
 

@@ -9,10 +9,11 @@ namespace hydra {
 
 /// Bytes of one buffer that a block touches. A loop touches all of it: iterations move buffers.
 struct BlockUse {
-  int64_t block, begin, end;
+  int64_t block;
+  support::ByteRange bytes;
   bool writes;
 
-  bool overlaps(const BlockUse &other) const { return begin < other.end && other.begin < end; }
+  bool overlaps(const BlockUse &other) const { return overlap(bytes, other.bytes); }
   /// Whether the order of the two matters.
   bool conflicts(const BlockUse &other) const {
     return overlaps(other) && (writes || other.writes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan_generated.h"
+#include "runtime/support/ByteRange.h"
 
 #include <cstdint>
 #include <optional>
@@ -10,22 +11,10 @@
 
 namespace hydra::runtime {
 
-/// Something repeated `count` times, each time `bytes` further on.
-struct ByteStep {
-  uint64_t count;
-  int64_t bytes;
-};
-
-/// Bytes [begin, end) of a segment, or a superset of what a tensor really touches. With a pitch,
-/// only the first `width` bytes of every `pitch` bytes from `begin` on are meant, as in a slice of
-/// the columns of a matrix.
-struct ByteRange {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  uint64_t pitch = 0; // 0: all bytes
-  uint64_t width = 0;
-  bool exact = true; // no superset
-};
+using support::ByteRange;
+using support::ByteStep;
+using support::covers;
+using support::overlap;
 
 /// The bytes of a tensor that the enclosing loops shift, over all their iterations. Nothing when
 /// they leave [0, 2^63). The tensor's shape, strides and dtype must be valid (PlanVerifier.h).
@@ -36,12 +25,6 @@ bool isDense(const planfile::Tensor &tensor);
 
 /// Bytes of one element.
 uint64_t elementSize(const planfile::Tensor &tensor);
-
-/// False only if no byte is in both.
-bool overlap(const ByteRange &a, const ByteRange &b);
-
-/// True only if every byte of `b` that lies between a.begin and a.end is in `a`.
-bool covers(const ByteRange &a, const ByteRange &b);
 
 /// The positions in `ranges`, in increasing order, of two that overlap.
 std::optional<std::pair<size_t, size_t>> findOverlap(std::span<const ByteRange> ranges);
