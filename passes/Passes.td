@@ -880,7 +880,7 @@ def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
     parts of an average by chunks are added like that. *Exact on CPUs*; the library may choose another algorithm.
   }];
   let options = [Option<"fewRows", "few-rows", "int64_t", "0", "up to so many rows matmuls are no library's">];
-  let statistics = [Statistic<"added", "added", "launches that steps behind them took in">];
+  let statistics = [Statistic<"added", "added", "launches that matmuls took in">];
 }
 
 def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {

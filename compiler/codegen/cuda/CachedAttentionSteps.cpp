@@ -202,25 +202,29 @@ bool canComputeOperands(ArrayRef<plan::LaunchOp> launches, plan::CachedAttention
   return tiles && tiles->late;
 }
 
-void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
-                           ArrayRef<plan::LaunchOp> launches) {
+LogicalResult expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
+                                    ArrayRef<plan::LaunchOp> launches) {
   const CachedShape shape(op);
   std::optional<ComputedOperands> computed;
   if (!launches.empty()) {
     computed = computedOperands(op, launches);
-    // Computed operands are neither written nor read.
+    if (!computed)
+      return op.emitOpError("cannot compute what launches in front of it make");
+    // What they make is neither written nor read.
     int64_t bytes = 0;
-    for (const auto &[value, own] :
-         {std::pair(op.getQ(), &computed->q), std::pair(op.getK(), &computed->k)})
-      if (*own)
-        bytes += 2 * typeOf(value).getNumElements() * elementBytes(typeOf(value).getElementType());
+    for (plan::LaunchOp launch : launches)
+      for (auto [made, access] : llvm::zip(launch.getArgs(), launch.getAccess()))
+        if (access != plan::kRead)
+          bytes += 2 * typeOf(made).getNumElements() * elementBytes(typeOf(made).getElementType());
     launcher.take(llvm::map_to_vector(launches, [](plan::LaunchOp launch) {
       return cast<plan::StepInterface>(launch.getOperation());
     }));
     launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - bytes));
   }
   if (expandTiles(launcher, op, shape, computed ? &*computed : nullptr))
-    return;
+    return success();
+  if (computed)
+    return op.emitOpError("has no tiles to compute its operands for");
   Value q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO(), keys = op.getKeys(),
         values = op.getValues();
   const auto [batch, calls, heads, width, keyHeads, slots, valueWidth, seen] = shape;
@@ -259,6 +263,7 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
                              rows, lanes, piece, threads, flight, layout(q), layout(k), layout(v),
                              layout(op.getO()))
                    .str());
+  return success();
 }
 
 } // namespace hydra::cuda

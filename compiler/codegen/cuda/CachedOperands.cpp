@@ -112,14 +112,50 @@ std::optional<PartPlace> placeIn(Value operand, Value part) {
   return PartPlace{head, column};
 }
 
+/// What of a group some of its results need.
+GroupPart partOf(const HeadGroup &group, unsigned number, ArrayRef<unsigned> results) {
+  const RowProgram &whole = group.program;
+  GroupPart part{number, {whole.domain, whole.inputs, {}, {}}, SmallVector<unsigned>(results)};
+  llvm::BitVector needed(whole.nodes.size());
+  for (unsigned r : results)
+    needed.set(whole.results[r].node);
+  for (size_t i = whole.nodes.size(); i-- > 0;)
+    if (needed.test(i))
+      for (unsigned input : whole.nodes[i].inputs)
+        needed.set(input);
+  std::vector<unsigned> places(whole.nodes.size());
+  for (unsigned i : needed.set_bits()) {
+    places[i] = part.program.nodes.size();
+    RowNode node = whole.nodes[i];
+    for (unsigned &input : node.inputs)
+      input = places[input];
+    part.program.nodes.push_back(node);
+  }
+  for (unsigned r : results) {
+    RowResult result = whole.results[r];
+    result.node = places[result.node];
+    part.program.results.push_back(result);
+  }
+  return part;
+}
+
+/// The inputs that a part reads, by their numbers.
+llvm::BitVector inputsOf(const GroupPart &part) {
+  llvm::BitVector read(part.program.inputs.size());
+  for (const RowNode &node : part.program.nodes)
+    if (node.kind == RowNode::Kind::Input || node.kind == RowNode::Kind::Rotate)
+      read.set(node.code);
+  return read;
+}
+
 /// How the groups make an operand: none of them may, which is no failure.
 FailureOr<std::optional<ComputedOperand>> computedBy(Value operand, ArrayRef<HeadGroup> groups) {
   ComputedOperand computed;
-  llvm::BitVector takes(groups.size());
+  std::vector<SmallVector<unsigned>> kept(groups.size()); // results, of each group
   int64_t columns = 0;
   std::optional<int64_t> firstHead;
   for (auto [i, group] : llvm::enumerate(groups))
-    for (Value result : resultsOf(group)) {
+    for (auto [r, result] : llvm::enumerate(resultsOf(group))) {
       if (!shareBuffer(result, operand))
         continue;
       const std::optional<PartPlace> place = placeIn(operand, result);
@@ -128,32 +164,36 @@ FailureOr<std::optional<ComputedOperand>> computedBy(Value operand, ArrayRef<Hea
       firstHead = place->firstHead;
       columns += typeOf(result).getDimSize(kColumn);
       computed.parts[result] = place->column;
-      takes.set(i);
+      kept[i].push_back(r);
     }
   if (!firstHead)
     return std::optional<ComputedOperand>();
   if (columns != typeOf(operand).getDimSize(kColumn))
     return failure();
   computed.firstHead = *firstHead;
-  // What those read of groups in front of them is computed as a whole.
+  // Of groups in front what those read is computed as well.
   for (size_t i = groups.size(); i-- > 0;) {
-    if (!takes.test(i))
+    if (kept[i].empty())
       continue;
-    for (Value input : inputsOf(groups[i]))
+    llvm::sort(kept[i]);
+    kept[i].erase(llvm::unique(kept[i]), kept[i].end());
+    GroupPart part = partOf(groups[i], i, kept[i]);
+    for (unsigned n : inputsOf(part).set_bits()) {
+      const Value input = inputsOf(groups[i])[n];
       for (size_t j = 0; j < groups.size(); ++j)
-        for (Value result : resultsOf(groups[j])) {
+        for (auto [r, result] : llvm::enumerate(resultsOf(groups[j]))) {
           if (!shareBuffer(result, input))
             continue;
           if (j >= i || !plan::sameElements(result, input) || computed.parts.contains(result))
             return failure();
-          takes.set(j);
+          kept[j].push_back(r);
         }
+    }
+    computed.groups.insert(computed.groups.begin(), std::move(part));
   }
-  for (unsigned i : takes.set_bits()) {
-    if (groups[i].program.domain.rowShape != groups[takes.find_first()].program.domain.rowShape)
+  for (const GroupPart &part : computed.groups)
+    if (part.program.domain.rowShape != computed.groups.front().program.domain.rowShape)
       return failure();
-    computed.groups.push_back(i);
-  }
   return std::optional(std::move(computed));
 }
 
@@ -192,13 +232,17 @@ std::optional<ComputedOperands> computedOperands(plan::CachedAttentionOp op,
     *operand = std::move(*computed);
     if (!*operand)
       continue;
-    for (unsigned i : (*operand)->groups)
-      taken.set(i);
+    for (const GroupPart &part : (*operand)->groups)
+      taken.set(part.group);
   }
+  // What blocks make for themselves is in no memory, where they read these.
+  for (Value other : {op.getV(), op.getPosition()})
+    for (const HeadGroup &group : all.groups)
+      if (llvm::any_of(resultsOf(group), [&](Value made) { return shareBuffer(made, other); }))
+        return std::nullopt;
   const auto hasText = [&](Value value, const std::optional<ComputedOperand> &operand) {
-    return !operand || llvm::all_of(operand->groups, [&](unsigned i) {
-      return canBeTeamText(all.groups[i].program, BlockRows(op, value).count(),
-                           all.teamOf(operand));
+    return !operand || llvm::all_of(operand->groups, [&](const GroupPart &part) {
+      return canBeTeamText(part.program, BlockRows(op, value).count(), all.teamOf(operand));
     });
   };
   return taken.all() && hasText(op.getQ(), all.q) && hasText(op.getK(), all.k)
@@ -216,9 +260,9 @@ int64_t sharedBytesOf(const ComputedOperands &all, const ComputedOperand &operan
     return ceilDiv(numbers * elementBytes(element), kAlignment) * kAlignment;
   };
   int64_t bytes = padded(blockNumbers(op, value), typeOf(value).getElementType());
-  for (unsigned i : operand.groups)
-    for (Value result : resultsOf(all.groups[i]))
-      if (!operand.parts.contains(result))
+  for (const GroupPart &part : operand.groups)
+    for (unsigned r : part.results)
+      if (Value result = resultsOf(all.groups[part.group])[r]; !operand.parts.contains(result))
         bytes += padded(BlockRows(op, value).count() * typeOf(result).getDimSize(kColumn),
                         typeOf(result).getElementType());
   return bytes;
@@ -233,25 +277,27 @@ std::string computedText(const ComputedOperands &all, const ComputedOperand &ope
       formatv("if (threadIdx.x / {0} == {1}) {{\n", team.threads, team.first / team.threads);
   SmallVector<SliceTensor> known; // what lies between groups
   SmallVector<Value> values;
-  for (unsigned i : operand.groups) {
-    const HeadGroup &group = all.groups[i];
-    RowProgram program = group.program;
-    const std::vector<RowResult> own = std::exchange(program.results, {});
+  for (const GroupPart &ofGroup : operand.groups) {
+    const HeadGroup &group = all.groups[ofGroup.group];
+    const llvm::BitVector read = inputsOf(ofGroup);
     SmallVector<SliceTensor> inputs, results;
-    for (auto [read, type] : llvm::zip(inputsOf(group), group.inputs)) {
-      const Value input = read;
+    for (auto [n, value, type] : llvm::enumerate(inputsOf(group), group.inputs)) {
+      const Value input = value;
       const auto *made =
           llvm::find_if(values, [&](Value other) { return plan::sameElements(other, input); });
-      if (made != values.end())
+      if (!read.test(n))
+        inputs.push_back({}); // of other results
+      else if (made != values.end())
         inputs.push_back(known[made - values.begin()]);
       else
         inputs.push_back({arguments.add(input, plan::kRead), type, plan::stridesOf(type),
                           LoopPlacement::outsideAlignment(input, 1)});
     }
-    for (auto [result, made, type] : llvm::zip(own, resultsOf(group), group.results)) {
+    for (unsigned r : ofGroup.results) {
+      const Value made = resultsOf(group)[r];
+      const MemRefType type = group.results[r];
       const int64_t element = elementBytes(type.getElementType());
       auto part = operand.parts.find(made);
-      program.results.push_back(result);
       if (part != operand.parts.end()) {
         const int64_t column = part->second;
         results.push_back({formatv("({0} + {1})", name, column),
@@ -276,11 +322,11 @@ std::string computedText(const ComputedOperands &all, const ComputedOperand &ope
       values.push_back(made);
     }
     const int64_t heads = headsOf(group);
-    if (i != operand.groups.front()) // which others of the team have left
+    if (&ofGroup != &operand.groups.front()) // which others of the team have left
       text += formatv("asm volatile(\"bar.sync {0}, {1};\" ::: \"memory\");\n", team.barrier,
                       team.threads);
     text +=
-        teamGroupText(program,
+        teamGroupText(ofGroup.program,
                       {rows.count(), formatv("(int(blockIdx.z) * {0} + mine / {1}) * {2} + {3} + "
                                              "int(blockIdx.y) * {1} + mine % {1}",
                                              rows.calls, rows.heads, heads, operand.firstHead)},

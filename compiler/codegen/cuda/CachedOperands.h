@@ -20,9 +20,16 @@ struct HeadGroup {
   llvm::SmallVector<mlir::MemRefType> results;
 };
 
+/// What of a group leads to an operand.
+struct GroupPart {
+  unsigned group;
+  RowProgram program;                  ///< of these results alone
+  llvm::SmallVector<unsigned> results; ///< by their numbers in the group
+};
+
 /// What a block computes of queries or of keys.
 struct ComputedOperand {
-  llvm::SmallVector<unsigned> groups; ///< that it takes, in their order
+  std::vector<GroupPart> groups; ///< in their order
   llvm::DenseMap<mlir::Value, int64_t>
       parts;             ///< results of theirs, and the columns where they begin
   int64_t firstHead = 0; ///< of the groups' heads the operand's first

@@ -116,7 +116,7 @@ private:
           });
       plan::StepInterface step = steps[computed];
       if (auto attention = dyn_cast<plan::CachedAttentionOp>(step.getOperation()))
-        return expandCachedAttention(launcher, attention, launches), success();
+        return expandCachedAttention(launcher, attention, launches);
       return expandFewRows(launcher, cast<plan::MatmulOp>(step.getOperation()), launches.front());
     }
     if (usersOfSums(steps)) {
@@ -137,8 +137,7 @@ private:
         })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op); })
         .Case<plan::AttentionGradOp>([&](auto op) { return expandAttentionGrad(launcher, op); })
-        .Case<plan::CachedAttentionOp>(
-            [&](auto op) { return expandCachedAttention(launcher, op), success(); })
+        .Case<plan::CachedAttentionOp>([&](auto op) { return expandCachedAttention(launcher, op); })
         .Case<plan::SampleOp>([&](auto op) { return expandSample(launcher, op), success(); })
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
         .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })

@@ -1,5 +1,5 @@
 // The text of a row-wise group for the slice that a block of a loop's kernel works on, or for the
-// rows that every block of a matmul computes for itself.
+// rows that blocks of a matmul, or of attention over slots, compute for themselves.
 #pragma once
 
 #include "compiler/codegen/rows/RecordGroup.h"
@@ -15,7 +15,7 @@ struct SliceTensor {
   std::string pointer; ///< to its first element
   mlir::MemRefType type;
   llvm::SmallVector<int64_t> strides; ///< elements
-  int64_t alignment;                  ///< bytes, of every row
+  int64_t alignment = 1;              ///< bytes, of every row
   bool byFirstBlock = false;          ///< stored by the first block alone
   bool ofBlock = false; ///< has the rows of the block alone, the first of `strides` apart
 };

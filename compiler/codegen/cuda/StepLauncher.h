@@ -147,8 +147,9 @@ llvm::LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionG
 
 /// Attention over slots (templates/cached_attention*.cuh); with `launches`, which make queries or
 /// keys and for which `canComputeOperands` holds, blocks compute those themselves.
-void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
-                           llvm::ArrayRef<plan::LaunchOp> launches = {});
+/// Fails, with the place, where it does not.
+llvm::LogicalResult expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op,
+                                          llvm::ArrayRef<plan::LaunchOp> launches = {});
 
 /// Ids drawn from scores (templates/sample.cuh).
 void expandSample(StepLauncher &launcher, plan::SampleOp op);
@@ -163,8 +164,9 @@ llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op,
 void expandUpdate(StepLauncher &launcher, plan::MatmulOp op,
                   llvm::ArrayRef<plan::LaunchOp> launches);
 
-/// Matmuls of small matrices for which the library would have to be called several times, in one
-/// launch (templates/small_matmuls.cuh). False where they are none: the library's then.
+/// Matmuls of small matrices in one launch: of 16 bits, for which the library would have to be
+/// called several times (templates/small_matmuls.cuh), and of f32 that memory bounds
+/// (templates/small_floats.cuh). False where they are none: the library's then.
 bool expandSmallMatmuls(StepLauncher &launcher, plan::MatmulOp op);
 
 /// What moves elements (templates/movement.cuh, routing.cuh). Fails, with the place, for rows that

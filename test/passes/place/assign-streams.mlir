@@ -356,3 +356,32 @@ plan.module @magnitudes {
     plan.output "y" = %y : memref<f32>
   }
 }
+
+// -----
+
+// What writes other columns of a buffer than a gradient reads does not wait for it; what writes the same ones does.
+// CHECK-LABEL: plan.module @columns
+// CHECK: label = "gradient"{{.*}}signals = [[GRADIENT:[0-9]+]] : i64, stream = 1
+// CHECK: plan.launch @mark({{.*}}label = "beside"
+// CHECK-NOT: waits
+// CHECK: plan.launch @mark({{.*}}label = "over"{{.*}}waits = array<i64: [[GRADIENT]]>
+plan.module @columns {
+  %w = plan.buffer persistent param : memref<4x8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<4x8xf32>
+  plan.kernel @adamw rows 4 grain 4 [memref<4x8xf32>, memref<4x8xf32>] {}
+  plan.kernel @mark rows 8 grain 8 [memref<8x8xf32>, memref<8x4xf32, strided<[8, 1]>>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8x8xf32>
+    plan.input "x" = %x values 0 : memref<8x8xf32>
+    %dy = plan.buffer transient other : memref<8x8xf32>
+    %left = plan.view %dy plus 0 : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1]>>
+    %right = plan.view %dy plus 4 : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1]>>
+    %dw = plan.buffer transient other : memref<4x8xf32>
+    plan.launch @mark(read %x : memref<8x8xf32>, write %right : memref<8x4xf32, strided<[8, 1]>>) {label = "first"}
+    plan.matmul(%right : memref<8x4xf32, strided<[8, 1]>>, %x : memref<8x8xf32>) -> (%dw : memref<4x8xf32>) {transpose_a, label = "gradient"}
+    plan.launch @adamw(read %dw : memref<4x8xf32>, update %w : memref<4x8xf32>) {label = "adamw"}
+    plan.launch @mark(read %x : memref<8x8xf32>, write %left : memref<8x4xf32, strided<[8, 1]>>) {label = "beside"}
+    plan.launch @mark(read %x : memref<8x8xf32>, write %right : memref<8x4xf32, strided<[8, 1]>>) {label = "over"}
+    plan.output "dy" = %dy : memref<8x8xf32>
+  }
+}
