@@ -57,6 +57,13 @@
 // CHECK-NOT: plan.computed
 // CHECK: plan.launch @halves({{.*}}) {plan.computed = false}
 
+// Not what makes values too, which attention reads from memory; what stands behind that can still be.
+// CHECK-LABEL: plan.program @values
+// CHECK: plan.launch @pair
+// CHECK-NOT: plan.computed
+// CHECK: plan.launch @headNorm({{.*}}) {plan.computed = false}
+// CHECK: plan.launch @turn({{.*}}) {plan.computed = false}
+
 // Not where rows of many tokens are multiplied.
 // CHECK-LABEL: plan.program @prompt
 // CHECK-NOT: plan.computed
@@ -86,6 +93,14 @@ plan.module @m {
       %3 = hydra.sub %arg0, %arg1 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
       %4 = hydra.add %arg0, %arg1 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
       hydra.yield %3, %4 : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>
+    }
+  }
+  plan.kernel @pair rows 1 grain 1 [memref<1x1x2x16xbf16>, memref<1x1x2x16xbf16>, memref<1x1x2x16xbf16>] {
+    %0 = plan.outer : tensor<1x1x2x16xbf16>
+    %1:2 = hydra.fused rows = [1, 1] inner = [2, 16] (%arg0 = %0) : tensor<1x1x2x16xbf16> {
+      %2 = hydra.add %arg0, %arg0 : tensor<1x1x2x16xbf16>, tensor<1x1x2x16xbf16>
+      %3 = hydra.neg %arg0 : tensor<1x1x2x16xbf16>
+      hydra.yield %2, %3 : tensor<1x1x2x16xbf16>, tensor<1x1x2x16xbf16>
     }
   }
   plan.kernel @rowsOfPrompt rows 20 grain 20 [memref<1x20x2x16xbf16>, memref<1x20x2x16xbf16>] {
@@ -240,6 +255,26 @@ plan.module @m {
     plan.cached_attention(%q : memref<1x1x4x16xbf16>, %k : memref<1x1x2x16xbf16>, %v : memref<1x1x2x16xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x4x16xbf16>, %keys : memref<1x2x64x16xbf16>, %values : memref<1x2x64x16xbf16>) {label = "cached_attention", op_class = #hydra.op_class<attention>, scale = 0.25 : f64}
     plan.output "o" = %o : memref<1x1x4x16xbf16>
     plan.output "q" = %q : memref<1x1x4x16xbf16>
+  }
+  plan.program @values {
+    %x = plan.buffer transient other : memref<1x1x128xbf16>
+    plan.input "x" = %x values 0 : memref<1x1x128xbf16>
+    %position = plan.buffer transient other : memref<1xf32>
+    plan.input "position" = %position values 0 : memref<1xf32>
+    %turns = plan.buffer transient other : memref<1x1xf32>
+    plan.input "turns" = %turns values 0 : memref<1x1xf32>
+    %kv = plan.view %x plus 64 : memref<1x1x128xbf16> to memref<1x1x2x16xbf16>
+    %k = plan.buffer transient other : memref<1x1x2x16xbf16>
+    %v = plan.buffer transient other : memref<1x1x2x16xbf16>
+    plan.launch @pair(read %kv : memref<1x1x2x16xbf16>, write %k : memref<1x1x2x16xbf16>, write %v : memref<1x1x2x16xbf16>)
+    %q0 = plan.view %x plus 0 : memref<1x1x128xbf16> to memref<1x1x4x16xbf16>
+    %normed = plan.buffer transient other : memref<1x1x4x16xf32>
+    plan.launch @headNorm(read %q0 : memref<1x1x4x16xbf16>, read %headScale : memref<16xf32>, write %normed : memref<1x1x4x16xf32>)
+    %q = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.launch @turn(read %normed : memref<1x1x4x16xf32>, read %turns : memref<1x1xf32>, write %q : memref<1x1x4x16xbf16>)
+    %o = plan.buffer transient other : memref<1x1x4x16xbf16>
+    plan.cached_attention(%q : memref<1x1x4x16xbf16>, %k : memref<1x1x2x16xbf16>, %v : memref<1x1x2x16xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x4x16xbf16>, %keys : memref<1x2x64x16xbf16>, %values : memref<1x2x64x16xbf16>) {label = "cached_attention", op_class = #hydra.op_class<attention>, scale = 0.25 : f64}
+    plan.output "o" = %o : memref<1x1x4x16xbf16>
   }
   plan.program @prompt {
     %x = plan.buffer transient other : memref<1x20x2x16xbf16>
