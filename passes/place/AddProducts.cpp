@@ -1,9 +1,9 @@
 // hydra-add-products: a matmul adds to the tensor that its product would be added to.
 #include "dialects/hydra/Build.h"
+#include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/Plan.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
-#include "passes/place/BufferUsers.h"
 
 using namespace mlir;
 
@@ -87,7 +87,7 @@ private:
     plan::MatmulOp matmul;
     if (!buffer.isTransient())
       return matmul;
-    for (Operation *user : usersOf(buffer.getBuffer())) {
+    for (Operation *user : plan::usersOf(buffer.getBuffer())) {
       if (user == launch)
         continue;
       if (matmul || !isa<plan::MatmulOp>(user))
@@ -109,7 +109,7 @@ private:
         !buffer.isTransient() || plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
       return false;
     // In between it is neither made nor read.
-    return llvm::none_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
+    return llvm::none_of(plan::usersOf(buffer.getBuffer()), [&](Operation *user) {
       Operation *at = launch->getBlock()->findAncestorOpInBlock(*user);
       return at && at != launch && !at->isBeforeInBlock(matmul) && at->isBeforeInBlock(launch);
     });

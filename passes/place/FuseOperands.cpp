@@ -1,10 +1,10 @@
 // hydra-fuse-operands: matmuls of few rows compute the rows that they read, and attention over
 // slots its queries and keys.
 #include "dialects/hydra/Target.h"
+#include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Plan.h"
 #include "passes/Passes.h"
-#include "passes/place/BufferUsers.h"
 
 using namespace mlir;
 
@@ -51,7 +51,7 @@ bool areForStepAlone(ArrayRef<plan::LaunchOp> launches, plan::StepInterface step
       if (access == plan::kRead)
         read.insert(buffer);
       else if (access != plan::kWrite || !buffer.isTransient() ||
-               !llvm::all_of(usersOf(buffer.getBuffer()), belongs))
+               !llvm::all_of(plan::usersOf(buffer.getBuffer()), belongs))
         return false;
     }
   return llvm::none_of(llvm::zip(step.getArgs(), step.getAccesses()), [&](const auto &argument) {
@@ -102,9 +102,9 @@ private:
   /// Whether a step behind the two may use what they leave.
   bool isUsedLater(Value value) const {
     plan::BufferOp buffer = plan::placeOf(value).buffer;
-    return !buffer.isTransient() || llvm::any_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
-      return user != matmul && isBehind(user);
-    });
+    return !buffer.isTransient() ||
+           llvm::any_of(plan::usersOf(buffer.getBuffer()),
+                        [&](Operation *user) { return user != matmul && isBehind(user); });
   }
 
   /// Whether the matmul reads what the launch makes as another operand too: its blocks do not wait
@@ -131,10 +131,10 @@ private:
     if (!value.getDefiningOp<plan::ViewOp>() || !buffer.isTransient() ||
         !cast<MemRefType>(value.getType()).getLayout().isIdentity())
       return false;
-    const SetVector<Operation *> own = usersOf(value);
+    const SetVector<Operation *> own = plan::usersOf(value);
     const auto isOwn = [&](Operation *user) { return user == launch || isBehind(user); };
     return llvm::all_of(own, isOwn) &&
-           llvm::all_of(usersOf(buffer.getBuffer()), [&](Operation *user) {
+           llvm::all_of(plan::usersOf(buffer.getBuffer()), [&](Operation *user) {
              return user == launch || own.contains(user) || !isBehind(user);
            });
   }

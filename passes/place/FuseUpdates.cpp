@@ -1,10 +1,10 @@
 // hydra-fuse-updates: gradients of matrices are used where they are summed.
 #include "dialects/hydra/Target.h"
+#include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
-#include "passes/place/BufferUsers.h"
 
 using namespace mlir;
 
@@ -65,7 +65,7 @@ private:
     plan::BufferOp sums = plan::placeOf(matmul.getC()).buffer;
     if (!sums.isTransient())
       return false;
-    for (Operation *user : usersOf(sums.getBuffer())) {
+    for (Operation *user : plan::usersOf(sums.getBuffer())) {
       if (user == matmul)
         continue;
       auto launch = dyn_cast<plan::LaunchOp>(user);

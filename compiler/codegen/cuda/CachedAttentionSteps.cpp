@@ -3,6 +3,7 @@
 #include "compiler/codegen/cuda/ExpandSteps.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/plan/BufferUsers.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -109,12 +110,13 @@ void launchCached(StepLauncher &launcher, plan::CachedAttentionOp op, const Part
 /// Whether nothing in front of a step, in any program, can have been writing what it finds in
 /// slots, or where: it alone stores there, and the position is given.
 bool slotsAreItsOwn(plan::CachedAttentionOp op) {
+  const auto program = op->getParentOfType<plan::ProgramOp>();
   const auto alone = [&](Value slots) {
     plan::BufferOp buffer = plan::placeOf(slots).buffer;
-    return !buffer.isTransient() && llvm::all_of(stepsOf(buffer.getBuffer()), [&](Operation *step) {
-      return step == op ||
-             step->getParentOfType<plan::ProgramOp>() != op->getParentOfType<plan::ProgramOp>();
-    });
+    return !buffer.isTransient() &&
+           llvm::all_of(plan::usersOf(buffer.getBuffer()), [&](Operation *user) {
+             return user == op || user->getParentOfType<plan::ProgramOp>() != program;
+           });
   };
   return isNeverWritten(op.getPosition()) && alone(op.getKeys()) && alone(op.getValues());
 }

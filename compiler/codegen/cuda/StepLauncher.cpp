@@ -3,9 +3,9 @@
 
 #include "compiler/codegen/rows/RecordGroup.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/KernelExpansion.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -41,26 +41,16 @@ std::optional<RowProgram> programOf(plan::LaunchOp launch) {
   return std::move(*program);
 }
 
-llvm::SetVector<Operation *> stepsOf(Value name) {
-  llvm::SetVector<Operation *> steps;
-  SmallVector<Value> names{name};
-  while (!names.empty())
-    for (Operation *user : names.pop_back_val().getUsers())
-      if (auto view = dyn_cast<plan::ViewOp>(user))
-        names.push_back(view.getView());
-      else if (isa<plan::StepInterface, plan::LoopOp>(user))
-        steps.insert(user);
-  return steps;
-}
-
 bool isNeverWritten(Value buffer) {
   plan::BufferOp root = plan::placeOf(buffer).buffer;
   // Memory of other transient buffers had other numbers before.
   if (root.isTransient() && llvm::none_of(root->getUsers(), llvm::IsaPred<plan::InputOp>))
     return false;
-  return llvm::none_of(stepsOf(root.getBuffer()), [&](Operation *user) {
+  return llvm::none_of(plan::usersOf(root.getBuffer()), [&](Operation *user) {
+    if (isa<plan::LoopOp>(user)) // its body may
+      return true;
     auto step = dyn_cast<plan::StepInterface>(user);
-    return !step ||
+    return step &&
            llvm::any_of(llvm::zip(step.getArgs(), step.getAccesses()), [&](const auto &use) {
              const auto [arg, access] = use;
              return access != plan::kRead && plan::placeOf(arg).buffer == root;

@@ -7,7 +7,6 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
@@ -52,10 +51,6 @@ std::optional<RowProgram> programOf(plan::LaunchOp launch);
 /// Whether what a buffer holds was there before its program began: no step writes there, of any
 /// program where they share it.
 bool isNeverWritten(mlir::Value buffer);
-
-/// The steps of all programs, and the loops, that touch a buffer by this name or by one that is
-/// made of it.
-llvm::SetVector<mlir::Operation *> stepsOf(mlir::Value name);
 
 /// Arguments of a kernel, in order.
 struct Arguments {

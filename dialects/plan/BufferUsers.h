@@ -5,7 +5,7 @@
 
 #include "llvm/ADT/SetVector.h"
 
-namespace hydra {
+namespace hydra::plan {
 
 /// Whatever uses bytes of a buffer or view by this name, or by one that is made of it, each once.
 inline llvm::SetVector<mlir::Operation *> usersOf(mlir::Value name) {
@@ -13,11 +13,11 @@ inline llvm::SetVector<mlir::Operation *> usersOf(mlir::Value name) {
   llvm::SmallVector<mlir::Value> names{name};
   while (!names.empty())
     for (mlir::Operation *user : names.pop_back_val().getUsers())
-      if (auto view = llvm::dyn_cast<plan::ViewOp>(user))
+      if (auto view = llvm::dyn_cast<ViewOp>(user))
         names.push_back(view.getView());
       else
         users.insert(user);
   return users;
 }
 
-} // namespace hydra
+} // namespace hydra::plan
