@@ -43,7 +43,8 @@ public:
           if (verbose || !settings.empty())
             std::printf("%-24s %s [%s]\n", nameOf(report.verdict.outcome), source.name.c_str(),
                         setting.text().c_str());
-          summary.take(source, setting, report.verdict);
+          if (summary.count(report.verdict))
+            summary.tell(source, setting, report.verdict);
           if (isAsExpected(source, report.verdict.outcome))
             return;
           std::printf("expected %s: %s [%s] is %s\n", source.expected.c_str(), source.name.c_str(),

@@ -113,23 +113,28 @@ Verdict CaseRunner::run(uint64_t job, uint32_t part) {
   return checker->check(settings[part]);
 }
 
-bool Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
+bool Summary::count(const Verdict &verdict) {
   ++counts[verdict.outcome];
-  if (isFinding(verdict.outcome)) {
-    std::printf("%s: %s [%s]: %s\n", nameOf(verdict.outcome), source.name.c_str(),
-                setting.text().c_str(), verdict.detail.c_str());
-    std::fflush(stdout);
+  if (isFinding(verdict.outcome))
     return true;
+  return verdict.outcome != Outcome::Right && reasons[keyOf(verdict)].count++ == 0;
+}
+
+void Summary::tell(const Case &source, const Setting &setting, const Verdict &verdict) {
+  if (!isFinding(verdict.outcome)) {
+    reasons[keyOf(verdict)].example =
+        fmt::format("{} [{}]: {}", source.name, setting.text(), verdict.detail);
+    return;
   }
-  if (verdict.outcome == Outcome::Right)
-    return false;
+  std::printf("%s: %s [%s]: %s\n", nameOf(verdict.outcome), source.name.c_str(),
+              setting.text().c_str(), verdict.detail.c_str());
+  std::fflush(stdout);
+}
+
+std::pair<Outcome, std::string> Summary::keyOf(const Verdict &verdict) {
   // What varies has no reason of its own.
-  Reason &reason = reasons[{
-      verdict.outcome, verdict.outcome == Outcome::IllConditioned ? "" : reasonOf(verdict.detail)}];
-  if (reason.count++ > 0)
-    return false;
-  reason.example = fmt::format("{} [{}]: {}", source.name, setting.text(), verdict.detail);
-  return true;
+  return {verdict.outcome,
+          verdict.outcome == Outcome::IllConditioned ? "" : reasonOf(verdict.detail)};
 }
 
 int Summary::print(uint64_t programs) const {

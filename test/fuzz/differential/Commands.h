@@ -54,15 +54,19 @@ private:
 /// Counts, and prints what is no success.
 class Summary {
 public:
-  /// Returns whether the program is worth keeping: of findings each, of other reasons not to
-  /// compare the first.
-  bool take(const Case &source, const Setting &setting, const Verdict &verdict);
+  /// Counts a verdict. Returns whether its program is worth drawing again, which takes as long as
+  /// counting many: of findings each, of other reasons not to compare the first.
+  bool count(const Verdict &verdict);
+  /// Prints such a program, or keeps its name for the end.
+  void tell(const Case &source, const Setting &setting, const Verdict &verdict);
   /// Counts what is not as a file expects.
   void takeUnexpected() { ++unexpected; }
   /// Reasons of refusals, then the line of counts. Returns the exit status.
   int print(uint64_t programs) const;
 
 private:
+  static std::pair<Outcome, std::string> keyOf(const Verdict &verdict);
+
   struct Reason {
     uint64_t count = 0;
     std::string example;

@@ -47,6 +47,8 @@ public:
     options.total = std::chrono::seconds(seconds);
     const uint64_t jobs = (last - first + 1) * kinds.size();
     const uint64_t done = runJobs(*this, 0, jobs, options, [&](const Report &report) {
+      if (!summary.count(report.verdict))
+        return;
       Case source;
       source.name =
           fmt::format("{} {}", kinds[report.job % kinds.size()], first + report.job / kinds.size());
@@ -58,7 +60,8 @@ public:
       } catch (const std::exception &) {
         // A program that cannot be drawn: the process that tried to has said so.
       }
-      if (summary.take(source, setting, report.verdict) && !keep.empty())
+      summary.tell(source, setting, report.verdict);
+      if (!keep.empty())
         save(report.job, source, setting, report.verdict);
     });
     return summary.print(done);
