@@ -923,13 +923,14 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
   let summary = "gradients of matrices are used where they are summed";
   let description = [{
     For GPUs with matmuls of warpgroups (`wgmma`). The gradient of a matrix that only updates read (an optimizer's group, with
-    the guard and the copy in bf16) is not stored: the matmul that sums it gives each of its numbers to the group from
-    registers. Of AdamW that is 26 bytes for a parameter instead of 34, which memory moves while tensor cores work on the next
-    tile. With a clip, accumulation, ranks, or a scaled loss something else reads gradients, and nothing is fused.
+    the guard and the copy in bf16 or in 8 bits) is not stored: the matmul that sums it, of operands of 16 or of 8 bits with a
+    scale each, gives each of its numbers to the group from registers. Of AdamW that is 26 bytes for a parameter instead of 34, which
+    memory moves while tensor cores work on the next tile. With a clip, accumulation, ranks, or a scaled loss something else reads gradients, and nothing is fused.
 
-    Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is: it takes groups that work number by
-    number, and, of a matrix whose rows are several parameters (gate and up, or queries, keys and values), parts of 64 rows that one
-    group works on. Marks the matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
+    Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is. It takes groups that work number by
+    number; they may find the largest number of each of their rows, as `hydra-keep-quantized` does for the history. Rows of a matrix may
+    be several parameters (gate and up, or queries, keys and values), each a multiple of 64 rows, that one group works on. Marks the
+    matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
     It is fused where that is faster by the target's rates: a turn of tiles costs as much for one block as for all, so matrices of few tiles
     stay apart (UpdateSteps.cpp). Moments on the host (`--offload=optimizer`) stay apart too.
     *Numerics-changing*: sums of a matmul may go in another order than the library's, and divisions and roots of an update are within a unit

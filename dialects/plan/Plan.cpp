@@ -54,6 +54,41 @@ static void printArgs(OpAsmPrinter &p, Operation *, OperandRange args, TypeRange
   p << ')';
 }
 
+/// `, bias %b : memref<…> weight_scale %s : memref<…>, scales %a : memref<…>, %b : memref<…>`, each
+/// where it is there. By hand: a generated parser would take any first comma for that of a bias.
+using MaybeOperand = std::optional<OpAsmParser::UnresolvedOperand>;
+static ParseResult parseBesideFactors(OpAsmParser &parser, MaybeOperand &bias, Type &biasType,
+                                      MaybeOperand &weightScale, Type &weightScaleType,
+                                      MaybeOperand &scaleA, Type &scaleAType, MaybeOperand &scaleB,
+                                      Type &scaleBType) {
+  const auto parseOne = [&](MaybeOperand &operand, Type &type) {
+    return parser.parseOperand(operand.emplace()) || parser.parseColonType(type);
+  };
+  bool comma = succeeded(parser.parseOptionalComma());
+  if (comma && succeeded(parser.parseOptionalKeyword("bias"))) {
+    if (parseOne(bias, biasType))
+      return failure();
+    comma = false;
+  }
+  if (!comma && succeeded(parser.parseOptionalKeyword("weight_scale")) &&
+      parseOne(weightScale, weightScaleType))
+    return failure();
+  if (comma || succeeded(parser.parseOptionalComma()))
+    return failure(parser.parseKeyword("scales") || parseOne(scaleA, scaleAType) ||
+                   parser.parseComma() || parseOne(scaleB, scaleBType));
+  return success();
+}
+static void printBesideFactors(OpAsmPrinter &p, Operation *, Value bias, Type biasType,
+                               Value weightScale, Type weightScaleType, Value scaleA,
+                               Type scaleAType, Value scaleB, Type scaleBType) {
+  if (bias)
+    p << ", bias " << bias << " : " << biasType;
+  if (weightScale)
+    p << " weight_scale " << weightScale << " : " << weightScaleType;
+  if (scaleA)
+    p << ", scales " << scaleA << " : " << scaleAType << ", " << scaleB << " : " << scaleBType;
+}
+
 /// `(%x by 1024 : memref<…>)`.
 static ParseResult parseMoving(OpAsmParser &parser,
                                SmallVectorImpl<OpAsmParser::UnresolvedOperand> &moving,

@@ -292,9 +292,9 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
                             UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute,
                             DefaultValuedAttr<I64Attr, "0">:$multiprocessors), work, order);
   let assemblyFormat = [{
-    `(` $a `:` type($a) `,` $b `:` type($b) (`,` `bias` $bias^ `:` type($bias))?
-    (`weight_scale` $weight_scale^ `:` type($weight_scale))?
-    (`,` `scales` $scale_a^ `:` type($scale_a) `,` $scale_b `:` type($scale_b))? `)` `->`
+    `(` $a `:` type($a) `,` $b `:` type($b) ``
+    custom<BesideFactors>($bias, type($bias), $weight_scale, type($weight_scale),
+                          $scale_a, type($scale_a), $scale_b, type($scale_b)) `` `)` `->`
     `(` $c `:` type($c) (`,` `sums` $sums^ `:` type($sums))? `)` attr-dict
   }];
   let hasVerifier = 1;

@@ -38,9 +38,9 @@ constexpr std::array kFormats = {
     NumberFormat{DType::Bool, Kind::Bool, 1, 0, 0, Overflow::None, true, "i1", "BOOL",
                  "unsigned char"},
     NumberFormat{DType::E4M3, Kind::Float, 1, 4, 3, Overflow::Largest, true, "f8E4M3FN", "F8_E4M3",
-                 ""},
+                 "e4m3"},
     NumberFormat{DType::E5M2, Kind::Float, 1, 5, 2, Overflow::Largest, true, "f8E5M2", "F8_E5M2",
-                 ""},
+                 "e5m2"},
     NumberFormat{DType::TF32, Kind::Float, 4, 8, 10, Overflow::Infinity, false, "tf32", "", ""},
 };
 

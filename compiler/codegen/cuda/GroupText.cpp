@@ -4,6 +4,7 @@
 #include "compiler/codegen/cuda/GroupText.h"
 
 #include "compiler/codegen/cuda/LoopPlacement.h"
+#include "compiler/codegen/cuda/NodeText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/hydra/RowForms.h"
 
@@ -38,6 +39,12 @@ int64_t reductionsOf(const RowProgram &program) {
 /// Threads that share a row, if a team has all of its rows at once or as many as it has warps.
 int64_t threadsOfRow(const Team &team, int64_t rows) {
   return std::max<int64_t>(kWarp, team.threads / static_cast<int64_t>(llvm::PowerOf2Ceil(rows)));
+}
+
+/// Whether a node is what all numbers of a row make together, or that rounded.
+bool isOfRow(const RowProgram &program, const RowNode &node) {
+  return node.kind == Kind::Reduce ||
+         (node.kind == Kind::Cast && program.nodes[node.inputs[0]].kind == Kind::Reduce);
 }
 
 class GroupText {
@@ -163,18 +170,22 @@ public:
     return text + "}\n";
   }
 
-  /// Of one number, what all share apart: that is made of nothing else.
+  /// Of one number, what all share apart: that is made of nothing else. Whoever stores rounds.
   NumberText writeNumber(ArrayRef<std::string> inputs, ArrayRef<std::string> results) {
     single = true;
     numbers = inputs;
     NumberText both;
     for (auto [i, node] : llvm::enumerate(program.nodes)) {
+      if (isOfRow(program, node)) // is made of other numbers, too
+        continue;
       branchless = node.form != RowForm::Scalar;
       define(i, node, {});
       (branchless ? both.each : both.shared) += std::exchange(text, {});
     }
-    yieldTo(results);
-    both.each += text;
+    for (auto [result, variable] : llvm::zip(program.results, results)) {
+      const unsigned number = largestOfRow(program, result).value_or(storedNode(result));
+      both.each += formatv("{0} = {1};\n", variable, name(number));
+    }
     return both;
   }
 
@@ -292,9 +303,7 @@ private:
     return formatv("{0}[{1} + {2}]", tensor.pointer, row, column);
   }
 
-  static std::string roundedText(RowType type, const std::string &x) {
-    return formatv("rounded<{0}>(float({1}))", support::formatOf(formatOf(type)).cuda, x);
-  }
+  Divisions divisions() const { return branchless ? Divisions::Branchless : Divisions::Rounded; }
 
   void define(unsigned number, const RowNode &node, ArrayRef<SliceTensor> inputs) {
     if (node.kind == Kind::Reduce)
@@ -309,20 +318,20 @@ private:
                              : held + ".two[i][j]";
       break;
     case Kind::Constant:
-      value = constant(node);
+      value = constantText(node);
       break;
     case Kind::Index:
       value = coordinate(node.code);
       break;
     case Kind::Unary:
-      value = unary(node);
+      value = unaryText(node, name(node.inputs[0]), divisions());
       break;
     case Kind::Binary:
-      value = binary(node);
+      value = binaryText(node, name(node.inputs[0]), name(node.inputs[1]), divisions());
       break;
     case Kind::Compare:
       value =
-          formatv("{0} {1} {2}", name(node.inputs[0]), comparison(node.code), name(node.inputs[1]));
+          formatv("{0} {1} {2}", name(node.inputs[0]), comparisonText(node), name(node.inputs[1]));
       break;
     case Kind::Select:
       value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]),
@@ -411,13 +420,6 @@ private:
             .str());
   }
 
-  static std::string constant(const RowNode &node) {
-    if (isFloat(node.type))
-      return formatv("__int_as_float({0})",
-                     llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
-    return formatv("{0}", static_cast<int64_t>(node.value));
-  }
-
   /// The coordinate along a dimension of rows ++ inner.
   std::string coordinate(unsigned dim) const {
     const RowDomain &domain = program.domain;
@@ -433,71 +435,6 @@ private:
     if (dim < rowShape.size())
       return within("row", rowShape.drop_front(sliced), dim - sliced);
     return within("column", domain.innerShape, dim - rowShape.size());
-  }
-
-  std::string quotient() const { return branchless ? "hopper_update::quotient" : "__fdiv_rn"; }
-  std::string root() const { return branchless ? "hopper_update::root" : "__fsqrt_rn"; }
-
-  std::string unary(const RowNode &node) const {
-    std::string x = name(node.inputs[0]);
-    switch (static_cast<RowUnary>(node.code)) {
-    case RowUnary::Neg:
-      return "-" + x;
-    case RowUnary::Exp:
-      return "exponential(" + x + ")";
-    case RowUnary::Log:
-      return "logf(" + x + ")";
-    case RowUnary::Sqrt:
-      return root() + "(" + x + ")";
-    case RowUnary::Rsqrt:
-      return quotient() + "(1.0f, " + root() + "(" + x + "))";
-    case RowUnary::Tanh:
-      return "tanhf(" + x + ")";
-    case RowUnary::Erf:
-      return "erff(" + x + ")";
-    case RowUnary::Sigmoid:
-      return "sigmoid(" + x + ")";
-    case RowUnary::Sin:
-      return "sinf(" + x + ")";
-    case RowUnary::Cos:
-      return "cosf(" + x + ")";
-    case RowUnary::PowerOfTwo:
-      return "powerOfTwo(" + x + ")";
-    }
-    llvm_unreachable("eleven functions");
-  }
-
-  std::string binary(const RowNode &node) const {
-    std::string x = name(node.inputs[0]), y = name(node.inputs[1]);
-    auto call = [&](const char *real, const char *integer) {
-      if (isFloat(node.type))
-        return formatv("{0}({1}, {2})", real, x, y).str();
-      return formatv(integer, x, y).str();
-    };
-    switch (static_cast<RowBinary>(node.code)) {
-    case RowBinary::Add:
-      return call("__fadd_rn", "int(unsigned({0}) + unsigned({1}))");
-    case RowBinary::Sub:
-      return call("__fsub_rn", "int(unsigned({0}) - unsigned({1}))");
-    case RowBinary::Mul:
-      return call("__fmul_rn", "int(unsigned({0}) * unsigned({1}))");
-    case RowBinary::Div:
-      return call(quotient().c_str(), "{0} / {1}");
-    case RowBinary::Max:
-      return call("larger", "max({0}, {1})");
-    case RowBinary::Min:
-      return call("smaller", "min({0}, {1})");
-    case RowBinary::MulHigh:
-      return formatv("int(__umulhi(unsigned({0}), unsigned({1})))", x, y);
-    case RowBinary::Xor:
-      return formatv("({0} ^ {1})", x, y);
-    }
-    llvm_unreachable("eight operations");
-  }
-
-  static StringRef comparison(unsigned code) {
-    static constexpr StringRef texts[] = {"==", "!=", "<", "<=", ">", ">="};
-    return texts[code];
   }
 
   void store(const RowResult &result, const SliceTensor &tensor) {
@@ -564,16 +501,6 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
   return text.empty() ? "0" : text;
 }
 
-StringRef numberType(RowType type) {
-  return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
-}
-
-std::string loadedText(RowType type, const std::string &element) {
-  if (isFloat(type))
-    return "widen(" + element + ")";
-  return type == RowType::I1 ? element + " != 0" : element;
-}
-
 std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThread,
                       ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
   return GroupText(program, sliced, rowOfThread).write(inputs, results);
@@ -605,7 +532,24 @@ std::string teamGroupText(const RowProgram &program, const TeamRows &rows,
   return GroupText(program, 0).writeTeams(team, rows, inputs, results);
 }
 
+std::optional<unsigned> largestOfRow(const RowProgram &program, const RowResult &result) {
+  const RowNode &stored = program.nodes[result.node];
+  const bool isRounded = stored.kind == Kind::Cast && stored.type == result.type;
+  const RowNode &node = isRounded ? program.nodes[stored.inputs[0]] : stored;
+  if (node.kind != Kind::Reduce || node.code != static_cast<unsigned>(RowReduction::Max) ||
+      result.form != RowForm::Row || !isFloat(result.type))
+    return std::nullopt;
+  return node.inputs[0];
+}
+
 bool canBeNumberText(const RowProgram &program) {
+  const auto isOf = [&](unsigned node) { return isOfRow(program, program.nodes[node]); };
+  for (const RowResult &result : program.results)
+    if (isOf(result.node) && !largestOfRow(program, result))
+      return false;
+  for (const RowNode &node : program.nodes)
+    if (!isOfRow(program, node) && llvm::any_of(node.inputs, isOf))
+      return false;
   const auto isWhole = [](RowForm form) {
     return form == RowForm::Tile || form == RowForm::Scalar;
   };
@@ -613,6 +557,7 @@ bool canBeNumberText(const RowProgram &program) {
                       [&](const RowInput &input) { return input.form && isWhole(*input.form); }) &&
          llvm::all_of(program.nodes, [](const RowNode &node) {
            switch (node.kind) {
+           case Kind::Reduce: // which is a result
            case Kind::Input:
            case Kind::Constant:
            case Kind::Unary:

@@ -47,12 +47,17 @@ struct NumberText {
   std::string each;   ///< what is done for one
 };
 
-/// Whether there is one: of inputs there are numbers of the domain, and those that all share.
+/// The node that a result is the largest number of, in each row.
+std::optional<unsigned> largestOfRow(const RowProgram &program, const RowResult &result);
+
+/// Whether there is one: of inputs there are numbers of the domain, and those that all share, and
+/// what a row makes together is its largest number, which is a result and nothing else.
 bool canBeNumberText(const RowProgram &program);
 
 /// `inputs` are expressions, those of forms that all numbers share known where `shared` stands;
-/// `results` the variables that are given what is stored. Divisions and roots of what is done for
-/// each are those of templates/update_hopper.cuh, which are within a unit in the last place.
+/// `results` the variables that are given what is stored, maybe not rounded yet, or what the
+/// largest number of a row is the largest of. Divisions and roots of what is done for each are those of
+/// templates/update_hopper.cuh, which are within a unit in the last place.
 NumberText numberGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
                            llvm::ArrayRef<std::string> results);
 
@@ -79,9 +84,5 @@ bool canBeTeamText(const RowProgram &program, int64_t rows, const Team &team = {
 std::string teamGroupText(const RowProgram &program, const TeamRows &rows,
                           llvm::ArrayRef<SliceTensor> inputs, llvm::ArrayRef<SliceTensor> results,
                           const Team &team = {});
-
-/// The C++ type in which numbers of that type are computed, and an element in memory as one.
-llvm::StringRef numberType(RowType type);
-std::string loadedText(RowType type, const std::string &element);
 
 } // namespace hydra::cuda

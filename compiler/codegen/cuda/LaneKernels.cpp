@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/LoopSteps.h"
+#include "compiler/codegen/cuda/NodeText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/plan/Slices.h"

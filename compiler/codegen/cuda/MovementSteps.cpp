@@ -139,7 +139,7 @@ Movement movementOf(plan::FillOp op) {
   SmallVector<int64_t> strides = plan::stridesOf(typeOf(to));
   SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), strides, strides);
   int64_t count = typeOf(to).getNumElements();
-  if (isNarrowFloat(element)) { // by its bits
+  if (isNarrowFloat(element) || isEightBitFloat(element)) { // by its bits
     llvm::APFloat x(value);
     bool inexact;
     x.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,

@@ -1,6 +1,7 @@
 // Which gradients of matrices are used where they are summed, and how that is cut into blocks.
 #include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/GroupText.h"
+#include "compiler/codegen/cuda/NodeText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
@@ -17,7 +18,8 @@ namespace hydra::cuda {
 namespace {
 
 /// As in templates/update_hopper.cuh.
-constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384;
+constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384,
+                  kLine = 128;
 /// Of a tile. The sums of wider ones (160) and the arithmetic of AdamW do not both fit in
 /// registers.
 constexpr int64_t kTileColumns = 128;
@@ -34,8 +36,17 @@ struct Update {
   int64_t rows = 0, columns = 0, sums = 0;
   unsigned gradient = 0;              ///< among the inputs
   SmallVector<unsigned> reads, whole; ///< inputs: numbers of the domain; those that all share
-  SmallVector<unsigned> wide, narrow; ///< results, in f32 and in 16 bits
-  SmallVector<Part> parts;            ///< by their rows
+  SmallVector<unsigned> wide, narrow, bytes; ///< results, in f32, and in 16 and 8 bits
+  SmallVector<unsigned> most;                ///< results: the largest number of each row
+  SmallVector<Part> parts;                   ///< by their rows
+
+  /// Numbers of which the group finds the largest: those of a row of it.
+  int64_t run() const { return most.empty() ? 1 : program.domain.columns(); }
+  int64_t runs() const { return most.empty() ? 0 : rows * columns / run(); }
+  /// Bytes that are read and written for each number of the matrix, what is found aside.
+  int64_t moved() const {
+    return 4 * (reads.size() + wide.size()) + 2 * narrow.size() + bytes.size();
+  }
 };
 
 bool isDense(Value value) { return typeOf(value).getLayout().isIdentity(); }
@@ -65,6 +76,20 @@ std::optional<Part> partOf(plan::LaunchOp launch, Value gradient, unsigned &inpu
   return part;
 }
 
+/// Whether it is the type of those results, and a float; i8 is a whole number in memory.
+bool isFloatOf(const Update &update, RowType type, ArrayRef<unsigned> results) {
+  return isFloat(type) && type != RowType::I8 &&
+         (results.empty() || update.program.results[results.front()].type == type);
+}
+
+/// Whether the rows that the group finds the largest numbers of lie in the matrix as the kernel
+/// reckons: a row of a piece in one of them, and 64 rows of the matrix in whole ones.
+bool hasPlacesOfRows(const Update &update) {
+  return update.most.empty() ||
+         (update.run() % kPieceColumns == 0 && update.columns % kPieceColumns == 0 &&
+          kPieceRows * update.columns % update.run() == 0);
+}
+
 /// Sorts inputs and results of the group; false where one is of a kind that the kernel has not.
 bool sortArguments(Update &update) {
   for (auto [i, input] : llvm::enumerate(update.program.inputs)) {
@@ -75,17 +100,21 @@ bool sortArguments(Update &update) {
       return false;
     (isNumber ? update.reads : update.whole).push_back(i);
   }
-  std::optional<RowType> narrow;
   for (auto [i, result] : llvm::enumerate(update.program.results)) {
-    const bool isWide = result.type == RowType::F32;
-    if (result.form != RowForm::Tile || (!isWide && storageBytes(result.type) != 2) ||
-        (!isWide && narrow.value_or(result.type) != result.type))
+    if (largestOfRow(update.program, result)) {
+      if (isEightBit(result.type) || !isFloatOf(update, result.type, update.most))
+        return false;
+      update.most.push_back(i);
+      continue;
+    }
+    SmallVector<unsigned> &sorted = result.type == RowType::F32 ? update.wide
+                                    : isEightBit(result.type)   ? update.bytes
+                                                                : update.narrow;
+    if (result.form != RowForm::Tile || !isFloatOf(update, result.type, sorted))
       return false;
-    if (!isWide)
-      narrow = result.type;
-    (isWide ? update.wide : update.narrow).push_back(i);
+    sorted.push_back(i);
   }
-  return !update.reads.empty();
+  return !update.reads.empty() && hasPlacesOfRows(update);
 }
 
 /// Whether the arguments of a part are where the kernel can reach them, and what all numbers share
@@ -99,22 +128,39 @@ bool isReachable(const Update &update, const Part &part) {
   };
   const unsigned results = update.program.inputs.size();
   const auto isResult = [&](unsigned result) { return isMatrix(results + result); };
+  const auto hasRuns = [&](unsigned result) {
+    Value value = launch.getArgs()[results + result];
+    return isDense(value) &&
+           typeOf(value).getNumElements() * update.run() == part.rows * update.columns;
+  };
   return launch.getKernelAttr() == first.getKernelAttr() && llvm::all_of(update.reads, isMatrix) &&
          llvm::all_of(update.wide, isResult) && llvm::all_of(update.narrow, isResult) &&
+         llvm::all_of(update.bytes, isResult) && llvm::all_of(update.most, hasRuns) &&
          llvm::all_of(update.whole, [&](unsigned arg) {
            return plan::sameElements(launch.getArgs()[arg], first.getArgs()[arg]);
          });
 }
 
+/// Whether the kernel multiplies such operands: of 16 bits a^T b, of 8 bits a b^T, with a scale
+/// each.
+bool hasOperands(plan::MatmulOp op) {
+  const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB());
+  if (isEightBitFloat(a.getElementType()))
+    return isEightBitFloat(b.getElementType()) && !op.getTransposeA() && op.getTransposeB() &&
+           op.getScaleA() && typeOf(op.getScaleA()).getNumElements() == 1 &&
+           typeOf(op.getScaleB()).getNumElements() == 1;
+  return isNarrowFloat(a.getElementType()) && a.getElementType() == b.getElementType() &&
+         op.getTransposeA() && !op.getTransposeB() && !op.getScaleA();
+}
+
 /// Nothing where there is no kernel for a matmul and those that use its sums.
 std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
-  constexpr int64_t kPiece = 8;
-  const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB()), c = typeOf(op.getC());
-  if (!op.getTransposeA() || op.getTransposeB() || op.getAccumulate() || op.getGelu() ||
-      op.getBias() || op.getScaleA() || op.getSums() || op.getCompute() || launches.empty() ||
-      !isNarrowFloat(a.getElementType()) || a.getElementType() != b.getElementType() ||
-      !c.getElementType().isF32() || c.getRank() != 2 || !isDense(op.getC()) ||
-      !hasPieces(op.getA()) || !hasPieces(op.getB()) || c.getDimSize(1) % kPiece != 0)
+  constexpr int64_t kNumbers = 8, kBytes = 16; // that the copy engine moves at once
+  const MemRefType c = typeOf(op.getC());
+  if (op.getAccumulate() || op.getGelu() || op.getBias() || op.getWeightScale() || op.getSums() ||
+      op.getCompute() || launches.empty() || !hasOperands(op) || !c.getElementType().isF32() ||
+      c.getRank() != 2 || !isDense(op.getC()) || !hasPieces(op.getA()) || !hasPieces(op.getB()) ||
+      c.getDimSize(1) % kNumbers != 0)
     return std::nullopt;
   std::optional<RowProgram> program = programOf(launches.front());
   if (!program || !canBeNumberText(*program))
@@ -123,7 +169,7 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
   update.program = std::move(*program);
   update.rows = c.getDimSize(0);
   update.columns = c.getDimSize(1);
-  update.sums = a.getDimSize(0);
+  update.sums = typeOf(op.getA()).getDimSize(op.getTransposeA() ? 0 : 1);
   for (plan::LaunchOp launch : launches) {
     unsigned input = 0;
     const std::optional<Part> part = partOf(launch, op.getC(), input);
@@ -134,7 +180,8 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
     update.parts.push_back(*part);
   }
   llvm::sort(update.parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
-  if (update.program.inputs[update.gradient].type != RowType::F32 || !sortArguments(update))
+  if (update.program.inputs[update.gradient].type != RowType::F32 || !sortArguments(update) ||
+      (!update.bytes.empty() && update.columns % kBytes != 0))
     return std::nullopt;
   int64_t row = 0;
   for (const Part &part : update.parts) {
@@ -152,26 +199,27 @@ struct UpdateTiles {
   /// Nothing where the target has no warpgroups, does not say how many multiprocessors it has, or
   /// has no memory for a ring and two buffers.
   static std::optional<UpdateTiles> of(const Update &update, TargetAttr target) {
-    constexpr int64_t kDepth = 64, kNumber = 2, kMap = 128, kBarrier = 8, kHelpers = 3, kTurns = 4,
+    constexpr int64_t kMap = 128, kBarrier = 8, kWarps = kThreads / 32, kGroups = 2, kTurns = 8,
                       kMostStages = 4, kLeast = 2, kMostBuffers = 8;
     UpdateTiles tiles;
     tiles.blocks = target.getMultiprocessors();
     if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
       return std::nullopt;
     tiles.count = ceilDiv(update.rows, kTileRows) * ceilDiv(update.columns, kTileColumns);
-    const int64_t stage = (kTileRows + kTileColumns) * kDepth * kNumber + 2 * kBarrier;
+    const int64_t stage = (kTileRows + kTileColumns) * kLine + 2 * kBarrier;
     const int64_t slots = std::max(update.reads.size(), update.wide.size());
-    const int64_t narrow = update.narrow.size();
-    const int64_t buffer = kPieceRows * kPieceColumns * (4 * slots + 2 * narrow) + 3 * kBarrier;
-    const int64_t rest = kHelpers * kMap + kTurns * kBarrier;
+    const int64_t number = 4 * slots + 2 * update.narrow.size() + update.bytes.size();
+    const int64_t buffer = kPieceRows * kPieceColumns * number + 3 * kBarrier;
+    const int64_t most = update.most.size() * kTileRows * kTileColumns / kPieceColumns * 4;
+    const int64_t rest = kWarps * kMap + kTurns * kBarrier + kGroups * most;
     const int64_t shared = target.getBlockShared() - rest;
     tiles.stages = std::min(kMostStages, (shared - kLeast * buffer) / stage);
     if (tiles.stages < kLeast)
       return std::nullopt;
     tiles.buffers = std::min(kMostBuffers, (shared - tiles.stages * stage) / buffer);
     tiles.sharedBytes = rest + tiles.stages * stage + tiles.buffers * buffer;
-    const int64_t maps =
-        2 + update.parts.size() * (update.reads.size() + update.wide.size() + update.narrow.size());
+    const int64_t maps = 2 + update.parts.size() * (update.reads.size() + update.wide.size() +
+                                                    update.narrow.size() + update.bytes.size());
     tiles.scratchBytes = tiles.blocks * maps * kMap;
     return tiles;
   }
@@ -182,8 +230,7 @@ struct UpdateTiles {
   /// of less than two tiles a block, or a little more than a whole number of them, take longer.
   double seconds(const Update &update, plan::MatmulOp op, const Roofline &rates) const {
     const auto numbers = static_cast<double>(kTileRows * kTileColumns * blocks);
-    const auto bytes = static_cast<double>(4 * (update.reads.size() + update.wide.size()) +
-                                           2 * update.narrow.size());
+    const auto bytes = static_cast<double>(update.moved());
     std::string format;
     llvm::raw_string_ostream(format) << typeOf(op.getA()).getElementType();
     const auto rate = rates.matmulFlops.find(format);
@@ -239,13 +286,24 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   for (unsigned i : update.whole)
     names[i] = loadedText(update.program.inputs[i].type,
                           "*" + arguments.add(first.getArgs()[i], plan::kRead));
+  std::string scale;
   names[update.gradient] = "sum";
+  if (op.getScaleA()) {
+    scale = formatv("const float scale = __fmul_rn(*{0}, *{1});\n",
+                    arguments.add(op.getScaleA(), plan::kRead),
+                    arguments.add(op.getScaleB(), plan::kRead));
+    names[update.gradient] = "__fmul_rn(sum, scale)";
+  }
   for (auto [i, input] : llvm::enumerate(update.reads))
     names[input] = formatv("read[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.wide))
     results[result] = formatv("wide[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.narrow))
     results[result] = formatv("narrow[{0}]", i);
+  for (auto [i, result] : llvm::enumerate(update.bytes))
+    results[result] = formatv("byte[{0}]", i);
+  for (auto [i, result] : llvm::enumerate(update.most))
+    results[result] = formatv("most[{0}]", i);
   const NumberText text = numberGroupText(update.program, names, results);
 
   const auto lists = [&](ArrayRef<unsigned> numbers, unsigned plus, int64_t how) {
@@ -260,19 +318,25 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
       update.parts, [](const Part &part) { return std::to_string(part.begin + part.rows); });
   const std::string reads = lists(update.reads, 0, plan::kRead),
                     wide = lists(update.wide, inputs, plan::kWrite),
-                    narrow = lists(update.narrow, inputs, plan::kWrite);
-  const StringRef number = cType(typeOf(op.getA()).getElementType());
-  const StringRef rounded =
-      update.narrow.empty()
-          ? number
-          : StringRef(
-                support::formatOf(formatOf(update.program.results[update.narrow.front()].type))
-                    .cuda);
+                    narrow = lists(update.narrow, inputs, plan::kWrite),
+                    bytes = lists(update.bytes, inputs, plan::kWrite),
+                    most = lists(update.most, inputs, plan::kWrite);
+  const auto typeOfResults = [&](ArrayRef<unsigned> results, RowType none) {
+    const RowType type = results.empty() ? none : update.program.results[results.front()].type;
+    return support::formatOf(formatOf(type)).cuda;
+  };
   Value maps = plan::BufferOp::create(
       launcher.b, op.getLoc(), MemRefType::get({tiles.scratchBytes / 4}, launcher.b.getI32Type()),
       plan::Segment::transient, plan::Category::workspace, IntegerAttr());
   const std::string scratch = arguments.add(maps, plan::kWrite);
   arguments.types.back() = "unsigned char *";
+  std::string found = "nullptr", counts = "nullptr";
+  if (const int64_t runs = update.runs() * static_cast<int64_t>(update.most.size())) {
+    found = arguments.add(launcher.zeroCounters(runs + ceilDiv(update.rows, kTileRows)),
+                          plan::kUpdate);
+    arguments.types.back() = "uint32 *";
+    counts = formatv("{0} + {1}", found, runs);
+  }
 
   for (plan::LaunchOp launch : launches)
     launcher.take(cast<plan::StepInterface>(launch.getOperation()));
@@ -283,13 +347,20 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      formatv(
-          "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}> tensors = {{{5}, {6}, {7}, "
-          "{8}};\n{9}updateHopper<{10}, {11}, {12}, {13}, {14}, {15}>({16}, {17}, "
-          "tensors, {18}, [=](float sum, const auto &read, auto &wide, auto &narrow) {{\n{19}});",
-          update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
-          rounded, ends, reads, wide, narrow, text.shared, update.rows, update.columns, update.sums,
-          kTileColumns, tiles.stages, tiles.buffers, a, b, scratch, text.each)
+      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}> "
+               "tensors = {{",
+               update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
+               update.bytes.size(), update.most.size(), update.run(),
+               typeOfResults(update.narrow, RowType::BF16),
+               typeOfResults(update.bytes, RowType::E4M3),
+               typeOfResults(update.most, RowType::F32)) +
+       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};\n", ends, reads, wide, narrow, bytes, most,
+               found, counts) +
+       scale + text.shared +
+       formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}>({6}, {7}, tensors, {8}, [=](float sum, "
+               "const auto &read, auto &wide, auto &narrow, auto &byte, auto &most) {{\n{9}});",
+               update.rows, update.columns, update.sums, kTileColumns, tiles.stages, tiles.buffers,
+               a, b, scratch, text.each))
           .str(),
       shape, arguments.values, arguments.access);
   launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(UpdateTiles::kExposed));

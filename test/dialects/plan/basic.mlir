@@ -38,6 +38,9 @@ plan.module @all {
     %which = plan.buffer transient other : memref<i32>
     %v = plan.buffer transient grad : memref<8x16xf32>
     %bias = plan.buffer transient other : memref<8xf32>
+    %v8 = plan.buffer transient other : memref<8x16xi8>
+    %x5 = plan.buffer transient other : memref<4x16xf8E5M2>
+    %w4 = plan.buffer transient other : memref<8x16xf8E4M3FN>
     %y = plan.buffer transient act.ffn : memref<4x8xf32>
     %z = plan.buffer transient act.ffn : memref<4x8xf32>
     %q = plan.buffer transient act.attn : memref<1x4x2x2xf32>
@@ -72,6 +75,12 @@ plan.module @all {
     plan.transfer(%x : memref<4x16xf32>) -> (%moment : memref<4x16xf32>) {label = "transfer", stream = 1 : i64}
     // CHECK: plan.matmul(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<8x16xf32>, bias %{{.*}} : memref<8xf32>) -> (%[[Y:.*]] : memref<4x8xf32>, sums %{{.*}} : memref<4x8xf32>) {gelu, stream = 1 : i64, transpose_b}
     plan.matmul(%x : memref<4x16xf32>, %v : memref<8x16xf32>, bias %bias : memref<8xf32>) -> (%y : memref<4x8xf32>, sums %z : memref<4x8xf32>) {transpose_b, gelu, stream = 1 : i64}
+    // CHECK: plan.matmul(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<8x16xi8>, bias %{{.*}} : memref<8xf32> weight_scale %{{.*}} : memref<8xf32>) -> (%{{.*}} : memref<4x8xf32>) {stream = 1 : i64, transpose_b}
+    plan.matmul(%x : memref<4x16xf32>, %v8 : memref<8x16xi8>, bias %bias : memref<8xf32> weight_scale %bias : memref<8xf32>) -> (%y : memref<4x8xf32>) {transpose_b, stream = 1 : i64}
+    // CHECK: plan.matmul(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<8x16xi8> weight_scale %{{.*}} : memref<8xf32>) -> (%{{.*}} : memref<4x8xf32>) {stream = 1 : i64, transpose_b}
+    plan.matmul(%x : memref<4x16xf32>, %v8 : memref<8x16xi8> weight_scale %bias : memref<8xf32>) -> (%y : memref<4x8xf32>) {transpose_b, stream = 1 : i64}
+    // CHECK: plan.matmul(%{{.*}} : memref<4x16xf8E5M2>, %{{.*}} : memref<8x16xf8E4M3FN>, scales %{{.*}} : memref<f32>, %{{.*}} : memref<f32>) -> (%{{.*}} : memref<4x8xf32>) {stream = 1 : i64, transpose_b}
+    plan.matmul(%x5 : memref<4x16xf8E5M2>, %w4 : memref<8x16xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%y : memref<4x8xf32>) {transpose_b, stream = 1 : i64}
     // CHECK: plan.matmul(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<8x16xf32>) -> (%{{.*}} : memref<4x16xf32>) {accumulate, stream = 1 : i64}
     plan.matmul(%y : memref<4x8xf32>, %v : memref<8x16xf32>) -> (%x : memref<4x16xf32>) {accumulate, stream = 1 : i64}
     // CHECK: plan.attention(%[[Q:.*]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, lse %{{.*}} : memref<1x2x4xf32>) {cap = 5.000000e+01 : f64, causal, scale = 5.000000e-01 : f64, stream = 1 : i64}

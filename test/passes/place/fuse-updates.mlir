@@ -16,7 +16,7 @@
 
 // One kernel, which has what the groups read and write as arguments, in the order of the gradient's rows, and behind them memory for its
 // maps; learning rate and guard once.
-// KERNELS: plan.kernel @[[UPDATE:update_matmul_[0-9]+]] rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}(const bf16 * a0, const bf16 * a1, const float * a2, const unsigned char * a3, const float * a4, const float * a5, float * a6, float * a7, bf16 * a8, bf16 * a9, unsigned char * a10) { waitForEarlier(); const hopper_update::Tensors<2, 1, 1, 1, bf16> tensors = {{[{][{]}}128, 256}, {{[{][{]}}a4}, {a5}}, {{[{][{]}}a6}, {a7}}, {{[{][{]}}a8}, {a9}}};
+// KERNELS: plan.kernel @[[UPDATE:update_matmul_[0-9]+]] rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}(const bf16 * a0, const bf16 * a1, const float * a2, const unsigned char * a3, const float * a4, const float * a5, float * a6, float * a7, bf16 * a8, bf16 * a9, unsigned char * a10) { waitForEarlier(); const hopper_update::Tensors<2, 1, 1, 1, 0, 0, 1, bf16, e4m3, float> tensors = {{[{][{]}}128, 256}, {{[{][{]}}a4}, {a5}}, {{[{][{]}}a6}, {a7}}, {{[{][{]}}a8}, {a9}}, {{[{][{]}}}, {}}, {{[{][{]}}}, {}}, nullptr, nullptr};
 // KERNELS-SAME: updateHopper<256, 64, 512, 128,
 // KERNELS-LABEL: plan.program @train
 // KERNELS-NOT: plan.matmul
@@ -51,6 +51,24 @@
 // KERNELS: plan.matmul({{.*}}) -> (%[[SECOND:[^ ]*]] : memref<256x64xf32>)
 // KERNELS: plan.launch @update_matmul_{{[0-9]+}}({{.*}}read %[[SECOND]] : memref<256x64xf32>
 // KERNELS-NOT: plan.launch @sum
+
+// Of 8 bits, whose sums lie along the rows of both operands, with a scale each. The group works on rows of 256 numbers, finds the largest of
+// each and rounds to 8 bits; what is found lies in memory that the program begins with zeros: a number for each row of the group, and one
+// for each 128 rows of the matrix.
+// CHECK-LABEL: plan.program @bytes
+// CHECK: plan.matmul({{.*}}scales{{.*}}) -> ({{.*}}memref<192x128xf32>) {{.*}}plan.updates = 1 : i64
+// CHECK-NEXT: plan.launch @kept(
+// KERNELS-LABEL: plan.program @bytes
+// KERNELS: plan.launch @fill{{.*}} : memref<98xi32>
+// KERNELS: plan.launch @update_matmul_{{[0-9]+}}(read %{{.*}} : memref<192x512xf8E5M2>, read %{{.*}} : memref<128x512xf8E4M3FN>, {{.*}}write %{{.*}} : memref<96x256xf8E4M3FN>, write %{{.*}} : memref<96xbf16>, {{.*}}update %{{.*}} : memref<98xi32>)
+// KERNELS-NOT: plan.launch @kept(
+// KERNELS-LABEL: plan.program @uneven
+
+// Not where 64 rows of the matrix are no whole rows of the group, or something else is made of the largest number.
+// CHECK-LABEL: plan.program @uneven
+// CHECK-NOT: plan.updates
+// CHECK-LABEL: plan.program @divided
+// CHECK-NOT: plan.updates
 plan.module @m {
   plan.kernel @sgd rows 128 grain 1 [memref<128x64xf32>, memref<128x64xf32>, memref<f32>, memref<i1>, memref<128x64xf32>, memref<128x64xbf16>] {
     %0 = plan.outer : tensor<128x64xf32>
@@ -84,12 +102,56 @@ plan.module @m {
       hydra.yield %5 : tensor<256x64xf32>
     }
   }
+  plan.kernel @kept rows 96 grain 1 [memref<96x256xf32>, memref<96x256xf32>, memref<f32>, memref<96x256xf32>, memref<96xbf16>, memref<96x256xf8E4M3FN>] {
+    %0 = plan.outer : tensor<96x256xf32>
+    %1 = plan.outer : tensor<96x256xf32>
+    %2 = plan.outer : tensor<f32>
+    %3:3 = hydra.fused rows = [96] inner = [256] (%arg0 = %0, %arg1 = %1, %arg2 = %2) : tensor<96x256xf32>, tensor<96x256xf32>, tensor<f32> {
+      %4 = hydra.sub %arg0, %arg1 : tensor<96x256xf32>, tensor<96x256xf32>
+      %5 = hydra.cast %4 to = bf16 : tensor<96x256xf32>
+      %6 = hydra.neg %5 : tensor<96x256xbf16>
+      %7 = hydra.max %5, %6 : tensor<96x256xbf16>, tensor<96x256xbf16>
+      %8 = hydra.reduce_max %7 axes = [1] : tensor<96x256xbf16>
+      %9 = hydra.quantize %5, %arg2 format = f8E4M3FN : tensor<96x256xbf16>, tensor<f32>
+      hydra.yield %4, %8, %9 : tensor<96x256xf32>, tensor<96xbf16>, tensor<96x256xf8E4M3FN>
+    }
+  }
+  plan.kernel @kept_of_384 rows 64 grain 1 [memref<64x384xf32>, memref<64x384xf32>, memref<f32>, memref<64x384xf32>, memref<64xbf16>, memref<64x384xf8E4M3FN>] {
+    %0 = plan.outer : tensor<64x384xf32>
+    %1 = plan.outer : tensor<64x384xf32>
+    %2 = plan.outer : tensor<f32>
+    %3:3 = hydra.fused rows = [64] inner = [384] (%arg0 = %0, %arg1 = %1, %arg2 = %2) : tensor<64x384xf32>, tensor<64x384xf32>, tensor<f32> {
+      %4 = hydra.sub %arg0, %arg1 : tensor<64x384xf32>, tensor<64x384xf32>
+      %5 = hydra.cast %4 to = bf16 : tensor<64x384xf32>
+      %6 = hydra.neg %5 : tensor<64x384xbf16>
+      %7 = hydra.max %5, %6 : tensor<64x384xbf16>, tensor<64x384xbf16>
+      %8 = hydra.reduce_max %7 axes = [1] : tensor<64x384xbf16>
+      %9 = hydra.quantize %5, %arg2 format = f8E4M3FN : tensor<64x384xbf16>, tensor<f32>
+      hydra.yield %4, %8, %9 : tensor<64x384xf32>, tensor<64xbf16>, tensor<64x384xf8E4M3FN>
+    }
+  }
+  plan.kernel @negated rows 96 grain 1 [memref<96x256xf32>, memref<96x256xf32>, memref<f32>, memref<96x256xf32>, memref<96xbf16>, memref<96x256xf8E4M3FN>] {
+    %0 = plan.outer : tensor<96x256xf32>
+    %1 = plan.outer : tensor<96x256xf32>
+    %2 = plan.outer : tensor<f32>
+    %3:3 = hydra.fused rows = [96] inner = [256] (%arg0 = %0, %arg1 = %1, %arg2 = %2) : tensor<96x256xf32>, tensor<96x256xf32>, tensor<f32> {
+      %4 = hydra.sub %arg0, %arg1 : tensor<96x256xf32>, tensor<96x256xf32>
+      %5 = hydra.cast %4 to = bf16 : tensor<96x256xf32>
+      %6 = hydra.neg %5 : tensor<96x256xbf16>
+      %7 = hydra.max %5, %6 : tensor<96x256xbf16>, tensor<96x256xbf16>
+      %8 = hydra.reduce_max %7 axes = [1] : tensor<96x256xbf16>
+      %10 = hydra.neg %8 : tensor<96xbf16>
+      %9 = hydra.quantize %5, %arg2 format = f8E4M3FN : tensor<96x256xbf16>, tensor<f32>
+      hydra.yield %4, %10, %9 : tensor<96x256xf32>, tensor<96xbf16>, tensor<96x256xf8E4M3FN>
+    }
+  }
   %gate = plan.buffer persistent param : memref<128x64xf32>
   %up = plan.buffer persistent param : memref<128x64xf32>
   %both = plan.buffer persistent param : memref<256x64xbf16>
   %w = plan.buffer persistent param : memref<257x64xf32>
   %gate16 = plan.view %both plus 0 : memref<256x64xbf16> to memref<128x64xbf16>
   %up16 = plan.view %both plus 8192 : memref<256x64xbf16> to memref<128x64xbf16>
+  %w8 = plan.buffer persistent param : memref<192x128xf32>
   %lr = plan.buffer persistent other : memref<f32>
   %ok = plan.buffer persistent other : memref<i1>
   plan.program @train {
@@ -163,5 +225,50 @@ plan.module @m {
     %second = plan.buffer transient grad : memref<256x64xf32>
     plan.matmul(%dy : memref<512x256xbf16>, %x : memref<512x64xbf16>) -> (%second : memref<256x64xf32>) {transpose_a, label = "matmul", op_class = #hydra.op_class<gemm>}
     plan.launch @sum(read %p : memref<256x64xf32>, read %first : memref<256x64xf32>, read %second : memref<256x64xf32>, write %p : memref<256x64xf32>)
+  }
+  plan.program @bytes {
+    %dy = plan.buffer transient other : memref<192x512xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<192x512xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%dy : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %most = plan.buffer transient other : memref<96xbf16>
+    %q = plan.buffer transient other : memref<96x256xf8E4M3FN>
+    plan.launch @kept(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
+    plan.output "most" = %most : memref<96xbf16>
+    plan.output "q" = %q : memref<96x256xf8E4M3FN>
+  }
+  plan.program @uneven {
+    %dy = plan.buffer transient other : memref<192x512xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<192x512xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%dy : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<64x384xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<64x384xf32>
+    %most = plan.buffer transient other : memref<64xbf16>
+    %q = plan.buffer transient other : memref<64x384xf8E4M3FN>
+    plan.launch @kept_of_384(read %p : memref<64x384xf32>, read %g : memref<64x384xf32>, read %lr : memref<f32>, write %p : memref<64x384xf32>, write %most : memref<64xbf16>, write %q : memref<64x384xf8E4M3FN>)
+    plan.output "most" = %most : memref<64xbf16>
+    plan.output "q" = %q : memref<64x384xf8E4M3FN>
+  }
+  plan.program @divided {
+    %dy = plan.buffer transient other : memref<192x512xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<192x512xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%dy : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %most = plan.buffer transient other : memref<96xbf16>
+    %q = plan.buffer transient other : memref<96x256xf8E4M3FN>
+    plan.launch @negated(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
+    plan.output "most" = %most : memref<96xbf16>
+    plan.output "q" = %q : memref<96x256xf8E4M3FN>
   }
 }

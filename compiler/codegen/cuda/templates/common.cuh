@@ -1,8 +1,14 @@
-// What the templates share: 16-bit floats without headers, and the warp's matrix instructions.
+// What the templates share: floats of 16 and 8 bits without headers, and the warp's matrix instructions.
 
 typedef unsigned short bf16; // its bits
 struct f16 {
   unsigned short bits;
+};
+struct e4m3 {
+  unsigned char bits;
+};
+struct e5m2 {
+  unsigned char bits;
 };
 typedef signed char int8;
 typedef unsigned int uint32;
@@ -36,6 +42,26 @@ template <> __device__ __forceinline__ uint32 pack<f16>(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
+/// The same of 8 bits, where the largest number stands for what is beyond it.
+template <typename T> __device__ unsigned short packBytes(float low, float high);
+#define HYDRA_EIGHT_BITS(T)                                                                        \
+  template <> __device__ __forceinline__ unsigned short packBytes<T>(float low, float high) {      \
+    unsigned short both;                                                                           \
+    asm("cvt.rn.satfinite." #T "x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));           \
+    return both;                                                                                   \
+  }                                                                                                \
+  __device__ __forceinline__ void assign(T &to, float x) {                                         \
+    to.bits = static_cast<unsigned char>(packBytes<T>(x, 0.0f));                                   \
+  }                                                                                                \
+  __device__ __forceinline__ float widen(T x) {                                                    \
+    uint32 halves;                                                                                 \
+    asm("cvt.rn.f16x2." #T "x2 %0, %1;" : "=r"(halves) : "h"(static_cast<unsigned short>(x.bits))); \
+    return widen(f16{static_cast<unsigned short>(halves)});                                        \
+  }
+#if __CUDA_ARCH__ >= 890
+HYDRA_EIGHT_BITS(e4m3)
+HYDRA_EIGHT_BITS(e5m2)
+#endif
 __device__ __forceinline__ uint32 bitsOf(bf16 x) { return x; }
 __device__ __forceinline__ uint32 bitsOf(f16 x) { return x.bits; }
 /// The numbers whose bits are the low and the high half.
@@ -55,6 +81,17 @@ __device__ __forceinline__ float exp2Approx(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+/// nan where one of the two is nan.
+__device__ __forceinline__ float larger(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+__device__ __forceinline__ float smaller(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
 }
 constexpr float kLog2e = 1.44269504f;
 #define INFINITY __int_as_float(0x7f800000)

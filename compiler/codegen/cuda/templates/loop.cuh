@@ -6,6 +6,15 @@ constexpr int kLoopThreads = 512, kLoopWarps = kLoopThreads / 32;
 template <typename T> __device__ __forceinline__ float rounded(float x) {
   return widenHigh<T>(pack<T>(0.0f, x));
 }
+template <typename T> __device__ __forceinline__ float roundedByte(float x) {
+  T byte;
+  assign(byte, x);
+  return widen(byte);
+}
+#if __CUDA_ARCH__ >= 890
+template <> __device__ __forceinline__ float rounded<e4m3>(float x) { return roundedByte<e4m3>(x); }
+template <> __device__ __forceinline__ float rounded<e5m2>(float x) { return roundedByte<e5m2>(x); }
+#endif
 /// The nearest number with 10 bits behind the point, as tensor cores would multiply it.
 __device__ __forceinline__ float roundedToTF32(float x) {
   uint32 bits;
@@ -19,18 +28,6 @@ __device__ __forceinline__ float powerOfTwo(float x) {
 }
 __device__ __forceinline__ float sigmoid(float x) {
   return __fdividef(1.0f, __fadd_rn(1.0f, exponential(-x)));
-}
-
-/// nan where one of the two is nan.
-__device__ __forceinline__ float larger(float x, float y) {
-  float z;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
-__device__ __forceinline__ float smaller(float x, float y) {
-  float z;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
 }
 
 /// One number of a pair that is turned by an angle, as generated kernels do it: of the first of both `minus` is true, or of

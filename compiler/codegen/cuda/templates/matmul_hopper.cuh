@@ -64,7 +64,7 @@ HYDRA_WIDE_MATMULS(f16)
 
 //===-- Maps -----------------------------------------------------------------------------------===//
 
-/// Matrices behind each other, of numbers of 2 or 4 bytes. `stride`: bytes between rows, a multiple of 16.
+/// Matrices behind each other, of numbers of 1, 2 or 4 bytes. `stride`: bytes between rows, a multiple of 16.
 struct Matrices {
   const void *base;
   uint32 columns, rows, count;
@@ -77,7 +77,7 @@ constexpr int kMapBytes = 128;
   asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type " [%0], " place "%1;" ::"r"(image),    \
                constraint(value)                                                                                 \
                : "memory")
-/// Writes the map of matrices, in boxes of `Line` bytes, 64 or 128, of `rows` rows, and makes it known to the engine.
+/// Writes the map of matrices, in boxes of `Line` bytes, 32, 64 or 128, of `rows` rows, and makes it known to the engine.
 /// The 16-byte pieces of a line are permuted: by the row where it has 128, by half its number where it has 64. By a
 /// warp; `image`: 128 bytes of shared memory, `map`: of global memory.
 template <int Bytes, int Line = 128>
@@ -99,9 +99,9 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
     HYDRA_SET_MAP("element_stride", "b32", "n", "0, ", 1);
     HYDRA_SET_MAP("element_stride", "b32", "n", "1, ", 1);
     HYDRA_SET_MAP("element_stride", "b32", "n", "2, ", 1);
-    HYDRA_SET_MAP("elemtype", "b32", "n", "", Bytes == 2 ? 1 : 2); // u16, u32: bits as they are
+    HYDRA_SET_MAP("elemtype", "b32", "n", "", Bytes / 2); // u8, u16, u32: bits as they are
     HYDRA_SET_MAP("interleave_layout", "b32", "n", "", 0);
-    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", Line == 128 ? 3 : 2); // of so many bytes
+    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", Line == 128 ? 3 : Line == 64 ? 2 : 0); // of so many bytes
     HYDRA_SET_MAP("fill_mode", "b32", "n", "", 0); // zeros
   }
   __syncwarp();

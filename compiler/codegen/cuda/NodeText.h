@@ -1,0 +1,26 @@
+// CUDA C++ expressions of the numbers of a group over those that they are made of.
+#pragma once
+
+#include "compiler/codegen/rows/RowProgram.h"
+
+#include <string>
+
+namespace hydra::cuda {
+
+/// How numbers are divided, and roots taken: rounded to the nearest, or as
+/// templates/update_hopper.cuh does it, within a unit in the last place.
+enum class Divisions { Rounded, Branchless };
+
+std::string constantText(const RowNode &node);
+std::string unaryText(const RowNode &node, const std::string &x, Divisions divisions);
+std::string binaryText(const RowNode &node, const std::string &x, const std::string &y,
+                       Divisions divisions);
+llvm::StringRef comparisonText(const RowNode &node);
+
+/// A number rounded to a float of fewer bits.
+std::string roundedText(RowType type, const std::string &x);
+/// The C++ type in which numbers of that type are computed, and an element in memory as one.
+llvm::StringRef numberType(RowType type);
+std::string loadedText(RowType type, const std::string &element);
+
+} // namespace hydra::cuda
