@@ -36,10 +36,10 @@ public:
         slot = place(launch, number);
       bool isStep = op->getNumRegions() == 0;
       for (const plan::BufferUse &use : plan::usesOf(op)) {
-        Use known = describe(use, slot);
-        if (!isStep) // iterations move buffers
-          std::tie(known.begin, known.end) = std::pair<int64_t, int64_t>(0, INT64_MAX);
-        history[plan::placeOf(use.value).buffer].push_back(known);
+        plan::BufferOp buffer = plan::placeOf(use.value).buffer;
+        // Iterations move buffers.
+        history[buffer].push_back(
+            {slot, plan::bytesOf(isStep ? use.value : Value(buffer.getBuffer())), use.writes});
       }
     }
     int64_t taken = 0;
@@ -56,7 +56,8 @@ private:
     SmallVector<plan::LaunchOp> launches;
   };
   struct Use {
-    int64_t slot, begin, end;
+    int64_t slot;
+    support::ByteRange bytes;
     bool writes;
   };
 
@@ -97,23 +98,17 @@ private:
   bool mayRun(plan::LaunchOp launch, int64_t slot) {
     int64_t earlier = 0;
     for (const plan::BufferUse &use : plan::usesOf(launch)) {
-      Use own = describe(use, slot);
+      const support::ByteRange own = plan::bytesOf(use.value);
       plan::BufferOp buffer = plan::placeOf(use.value).buffer;
       const std::vector<Use> &before = history[buffer];
       for (const Use &other : before)
-        if (other.slot >= slot && other.begin < own.end && own.begin < other.end &&
-            (other.writes || own.writes))
+        if (other.slot >= slot && (other.writes || use.writes) &&
+            support::overlap(other.bytes, own))
           return false;
       if (before.empty() && buffer.isTransient())
-        earlier += own.end - own.begin;
+        earlier += plan::extentBytes(cast<MemRefType>(use.value.getType()));
     }
     return earlier <= kEarlierBytes;
-  }
-
-  static Use describe(const plan::BufferUse &use, int64_t slot) {
-    int64_t begin = plan::placeOf(use.value).bytes;
-    return {slot, begin, begin + plan::extentBytes(cast<MemRefType>(use.value.getType())),
-            use.writes};
   }
 
   void join(Batch &batch) {

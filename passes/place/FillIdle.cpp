@@ -45,7 +45,7 @@ private:
       }
     // The last to move stands behind the others: it is needed last.
     std::reverse(chosen.begin(), chosen.end());
-    const DenseMap<size_t, int64_t> needs = needsOf(chosen, block);
+    const DenseMap<size_t, int64_t> needs = needsOf(chosen);
     llvm::stable_sort(chosen, [&](size_t a, size_t b) { return needs.at(a) < needs.at(b); });
     for (size_t i : chosen)
       table.operations[i]->moveBefore(table.operations[block]);
@@ -54,7 +54,7 @@ private:
 
   /// Of steps that run beside a block, the first block behind it that waits for each, by itself or
   /// by others of them: the number of all where there is none.
-  DenseMap<size_t, int64_t> needsOf(ArrayRef<size_t> steps, size_t block) const {
+  DenseMap<size_t, int64_t> needsOf(ArrayRef<size_t> steps) const {
     DenseMap<size_t, int64_t> needs;
     for (size_t i : llvm::reverse(steps)) {
       auto first = static_cast<int64_t>(table.operations.size());

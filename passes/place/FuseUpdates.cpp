@@ -17,10 +17,8 @@ namespace {
 
 /// Whether two values have bytes in common.
 bool overlap(Value a, Value b) {
-  const plan::Place x = plan::placeOf(a), y = plan::placeOf(b);
-  return x.buffer == y.buffer &&
-         x.bytes < y.bytes + plan::extentBytes(cast<MemRefType>(b.getType())) &&
-         y.bytes < x.bytes + plan::extentBytes(cast<MemRefType>(a.getType()));
+  return plan::placeOf(a).buffer == plan::placeOf(b).buffer &&
+         support::overlap(plan::bytesOf(a), plan::bytesOf(b));
 }
 
 /// Whether one of the two writes what the other uses.

@@ -227,8 +227,7 @@ LogicalResult expandCachedAttention(StepLauncher &launcher, plan::CachedAttentio
     return success();
   if (computed)
     return op.emitOpError("has no tiles to compute its operands for");
-  Value q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO(), keys = op.getKeys(),
-        values = op.getValues();
+  Value q = op.getQ(), k = op.getK(), v = op.getV(), keys = op.getKeys(), values = op.getValues();
   const auto [batch, calls, heads, width, keyHeads, slots, valueWidth, seen] = shape;
   const Type type = typeOf(q).getElementType();
   const std::string element = cType(type).str();
