@@ -35,6 +35,8 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
           "peak behind one");
     schedule.kind = ScheduleKind::linear;
   }
+  if (change.stable && schedule.kind != ScheduleKind::wsd)
+    hydra::support::fail("--stable is for --schedule wsd");
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
   schedule.clamp = schedule.clamp || change.floor;

@@ -216,6 +216,8 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
       schedule == planfile::ScheduleKind::constant)
     support::fail("--warmup: the rate of --schedule=constant has none; linear stays at its peak "
                   "behind one");
+  if (isGiven(stable) && schedule != planfile::ScheduleKind::wsd)
+    support::fail("--stable is for --schedule=wsd");
   planfile::ScheduleT rate;
   rate.kind = schedule;
   if (warmup > 0 && rate.kind == planfile::ScheduleKind::constant && !isGiven(schedule))
