@@ -77,11 +77,13 @@ StringRef scalingName(QuantizedScaling scaling) {
   llvm_unreachable("three scalings");
 }
 
-QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization) {
+QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization,
+                                              int64_t accumulation) {
   QuantizeMatmulsOptions options;
   options.scaling = scalingName(quantization.scaling).str();
   options.amax = quantization.amax == QuantizedAmax::Delayed ? "delayed" : "current";
   options.history = quantization.amaxHistory;
+  options.accum = accumulation;
   options.strict = quantization.strict;
   return options;
 }

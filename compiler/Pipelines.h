@@ -119,7 +119,8 @@ SelectPrecisionOptions selectPrecisionOptions(const std::vector<std::string> &ru
 
 /// The options of `hydra-select-quantized` and of `hydra-quantize-matmuls`.
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);
-QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization);
+QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization,
+                                              int64_t accumulation);
 
 /// Binds, unrolls, says what is trained, and simplifies. The programs `training` drop what the
 /// model says (`hydra-apply-dropout`), others nothing.

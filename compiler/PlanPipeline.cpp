@@ -184,7 +184,7 @@ std::unique_ptr<Pass> selectPass(Options options) {
 }
 
 std::unique_ptr<Pass> quantizePass(Options options) {
-  return createQuantizeMatmuls(quantizeMatmulsOptions(options.quantization));
+  return createQuantizeMatmuls(quantizeMatmulsOptions(options.quantization, options.accumulation));
 }
 
 bool holdsInt8(Options options) {

@@ -526,6 +526,7 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
                  Option<"amax", "amax", "std::string", "\"current\"",
                         "of which step a scale of a tensor is: current, or delayed for those before">,
                  Option<"history", "history", "int64_t", "16", "steps that are remembered for delayed scales">,
+                 Option<"accum", "accum", "int64_t", "1", "micro-batches of a step: their gradients are so many times as large">,
                  Option<"strict", "strict", "bool", "false", "fail if no matmul is quantized">];
   let statistics = [Statistic<"matmuls", "matmuls", "matmuls of 8-bit operands">,
                     Statistic<"tensors", "tensors", "values quantized">,

@@ -196,10 +196,19 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
   return success();
 }
 
-Value AmaxHistory::scales(OpBuilder &b, Location loc, Value amax, OperandKind kind, Type format) {
+double AmaxHistory::timesOf(EntryOp entry, OperandKind kind) const {
+  return kind == OperandKind::Gradient && entry.getStage() == ProgramStage::accumulate
+             ? accumulation
+             : 1.0;
+}
+
+Value AmaxHistory::scales(OpBuilder &b, Location loc, Value amax, OperandKind kind, Type format,
+                          double times) {
   Value remembered = compare(b, loc, amax, Predicate::gt, 0.0);
   Value usual = build::constant(b, loc, amax.getType(), assumed(kind));
   amax = SelectOp::create(b, loc, remembered, amax, usual);
+  if (times != 1.0)
+    amax = build::scale(b, loc, amax, times);
   return QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
 }
 
@@ -211,7 +220,7 @@ std::optional<int64_t> AmaxHistory::rowOf(Value scale, StateOp history) {
       return use.lookup() == history ? std::optional(row) : std::nullopt;
     if (auto part = dyn_cast<SliceOp>(op))
       row += part.getAxis() == 0 ? static_cast<int64_t>(part.getStart()) : 0;
-    else if (!isa<ReshapeOp, BroadcastOp, QuantizationScaleOp, SelectOp, ReduceMaxOp>(op))
+    else if (!isa<ReshapeOp, BroadcastOp, QuantizationScaleOp, MulOp, SelectOp, ReduceMaxOp>(op))
       return std::nullopt;
     auto remembered = dyn_cast<SelectOp>(op);
     scale = remembered ? remembered.getA() : op->getOperand(0);
@@ -231,7 +240,8 @@ void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
     Value amax = build::broadcast(
         b, loc, build::reshape(b, loc, slice(b, loc, largestOf, 0, first, count), {count, 1}),
         {count, kCopies});
-    Value all = scales(b, loc, amax, form.first, form.second);
+    Value all =
+        scales(b, loc, amax, form.first, form.second, timesOf(entry, form.first));
     for (auto [i, operand] : llvm::enumerate(group)) {
       Value own = slice(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), 1, 0, 1);
       operand.scale.replaceAllUsesWith(build::reshape(b, loc, own, {}));
@@ -266,7 +276,9 @@ Value AmaxHistory::findLargest(EntryOp entry) {
           llvm::map_to_vector(same, [](const Operand &operand) { return operand.magnitudes; }), 0);
       if (type.getNumElements() > 1)
         all = largest(b, loc, build::reshape(b, loc, all, {count, type.getNumElements()}), 1);
-      parts.push_back(build::cast(b, loc, all, b.getF32Type()));
+      all = build::cast(b, loc, all, b.getF32Type());
+      const double times = timesOf(entry, form.first);
+      parts.push_back(times == 1.0 ? all : build::scale(b, loc, all, 1.0 / times));
     }
   b.setInsertionPoint(entry.getReturn());
   return concat(b, loc, parts, 0);

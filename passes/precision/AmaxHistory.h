@@ -23,13 +23,18 @@ enum class OperandKind { Activation, Weight, Gradient };
 /// into one vector: operands are many and what is remembered of each is small. Micro-batches of a
 /// step collect theirs in `fp8_amax.step [operands]`, from which `apply` takes them.
 ///
+/// The history has gradients of the mean over a step: those of one of N micro-batches are N times as
+/// large, and are divided by N before they are remembered.
+///
 /// While an operand has no history (a row of zeros), its scale is that of a fixed magnitude (see
 /// `assumed`): with the present one every program would wait for it, in every step, for the sake of
 /// the first. A step that is refused leaves the history alone. So does an operand that was zero
 /// all over, or whose largest magnitude is not finite: of it no scale can be made.
 class AmaxHistory {
 public:
-  AmaxHistory(ModelOp model, int64_t steps) : model(model), steps(steps) {}
+  /// `accumulation`: micro-batches of a step.
+  AmaxHistory(ModelOp model, int64_t steps, int64_t accumulation)
+      : model(model), steps(steps), accumulation(static_cast<double>(accumulation)) {}
 
   /// A program to which delayed scales are added: one that updates, or a micro-batch of one.
   static bool isFor(EntryOp entry) {
@@ -55,9 +60,9 @@ public:
   static constexpr llvm::StringLiteral kStep = "fp8_amax.step";
 
   /// The scales [n] of operands of one kind, of the largest magnitudes that are remembered of each:
-  /// `amax [n]`.
+  /// `amax [n]`. The operands are `times` as large as what is remembered.
   static mlir::Value scales(mlir::OpBuilder &b, mlir::Location loc, mlir::Value amax,
-                            OperandKind kind, mlir::Type format);
+                            OperandKind kind, mlir::Type format, double times = 1.0);
   /// Rows [n, N] of a history with what a step has found of each, `newest [n]`.
   static mlir::Value shifted(mlir::OpBuilder &b, mlir::Location loc, mlir::Value rows,
                              mlir::Value newest);
@@ -74,6 +79,8 @@ private:
   using Group = llvm::SmallVector<Operand>;
 
   static double assumed(OperandKind kind);
+  /// How many times as large as what is remembered operands of a program are.
+  double timesOf(EntryOp entry, OperandKind kind) const;
   llvm::FailureOr<StateOp> state(EntryOp entry, llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                                  VariableRole role);
   void makeScales(EntryOp entry, StateOp history);
@@ -83,6 +90,7 @@ private:
 
   ModelOp model;
   const int64_t steps;
+  const double accumulation;
   /// The operands of the program in hand as they came, and of the first: kind, format and
   /// variables.
   llvm::SmallVector<std::string> order, firstOrder;

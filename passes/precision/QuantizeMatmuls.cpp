@@ -394,7 +394,7 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
     }
     if (failed(checkAmax(model)))
       return signalPassFailure();
-    AmaxHistory delayed(model, history);
+    AmaxHistory delayed(model, history, accum);
     const int64_t multiple = targetOf(model).getQuantizedMultiple();
     bool any = false;
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {

@@ -170,7 +170,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       SetTargetOptions target; // which says what sizes its matmuls of 8 bits have
       target.target = Target::named(setting.target).attribute();
       passes.addPass(createSetTarget(target));
-      passes.addPass(createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
+      passes.addPass(createQuantizeMatmuls(
+          quantizeMatmulsOptions(setting.quantization(), setting.accumulation)));
     });
   if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),

@@ -1,5 +1,5 @@
 // RUN: hydra-opt %s --hydra-bind --canonicalize --cse --hydra-select-quantized="least=8 keep=none" --hydra-differentiate="programs=loss" --hydra-optimizer --canonicalize --cse --hydra-mixed-precision --hydra-quantize-matmuls="amax=delayed history=4" | FileCheck %s
-// RUN: hydra-opt %s --hydra-bind --canonicalize --cse --hydra-select-quantized="least=8 keep=none" --hydra-differentiate="programs=loss" --hydra-optimizer="accum=2" --canonicalize --cse --hydra-mixed-precision --hydra-quantize-matmuls="amax=delayed history=1" | FileCheck %s --check-prefix=ACCUM
+// RUN: hydra-opt %s --hydra-bind --canonicalize --cse --hydra-select-quantized="least=8 keep=none" --hydra-differentiate="programs=loss" --hydra-optimizer="accum=2" --canonicalize --cse --hydra-mixed-precision --hydra-quantize-matmuls="amax=delayed history=1 accum=2" | FileCheck %s --check-prefix=ACCUM
 // RUN: hydra-opt %s --hydra-bind --canonicalize --cse --hydra-select-quantized="least=8 keep=none" --hydra-differentiate="programs=loss" --hydra-mixed-precision --hydra-quantize-matmuls="amax=delayed" | FileCheck %s --check-prefix=GRAD
 // RUN: not hydra-opt %s --hydra-bind --hydra-quantize-matmuls="amax=delayed scaling=row" 2>&1 | FileCheck %s --check-prefix=ROW
 // RUN: not hydra-opt %s --hydra-bind --hydra-quantize-matmuls="amax=next" 2>&1 | FileCheck %s --check-prefix=WORD

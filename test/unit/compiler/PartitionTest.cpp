@@ -445,7 +445,8 @@ Model quantizedModel(Compiler &compiler, const BindingOptions &binding, Quantize
                                        /*clip=*/true);
                  passes.addPass(createPartition());
                  passes.addPass(createMixedPrecision({.policy = "fp8"}));
-                 passes.addPass(createQuantizeMatmuls(quantizeMatmulsOptions(quantization)));
+                 passes.addPass(createQuantizeMatmuls(
+                     quantizeMatmulsOptions(quantization, /*accumulation=*/1)));
                });
 }
 
