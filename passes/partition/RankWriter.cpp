@@ -168,7 +168,7 @@ bool RankWriter::isSummedSmall(Value part, SmallVector<OpOperand *> work, int64_
   while (!work.empty()) {
     OpOperand &use = *work.pop_back_val();
     Operation *op = use.getOwner();
-    if (isa<ReturnOp>(op) || (forPieces && isa<ShardOp>(op)))
+    if (isa<ReturnOp, ShardOp>(op))
       continue;
     Spread taken = Spread::same();
     bool linear = false;
