@@ -1,12 +1,16 @@
 // Words in groups, and the groups of two command lines as one.
 #include "tools/hydra-run/CommandLine.h"
 
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/ranks/World.h"
 #include "runtime/run/Checkpoint.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 using namespace hydra;
 
@@ -60,13 +64,38 @@ bool isForOtherJobs(const std::string &flag) {
   return std::ranges::find(kFlags, flag) != kFlags.end();
 }
 
+bool has(const Arguments &all, const std::string &flag) {
+  return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
+}
+
+bool isOfRanks(const std::string &flag) { return flag == "--ranks" || flag == "--gpus"; }
+
+/// How many ranks a command line asks for beside its flags: those that somebody has started, or
+/// those of a plan that it names.
+std::optional<uint64_t> ranksBeside(const Arguments &now) {
+  if (const runtime::World world = runtime::worldFromEnvironment(); world.size > 1)
+    return world.size;
+  const auto plan = std::ranges::find(now, "plan", &Arguments::value_type::first);
+  if (plan == now.end() || plan->second.size() != 1)
+    return std::nullopt;
+  return runtime::ranksOf(runtime::PlanFile::read(plan->second.front()).plan());
+}
+
+/// Whether a flag of a run says how many ranks there are, where a command line that goes on with it
+/// elsewhere says something else.
+bool isOfOtherRanks(const Arguments::value_type &group, const Arguments &now) {
+  if (!isOfRanks(group.first))
+    return false;
+  if (has(now, "--ranks") || has(now, "--gpus"))
+    return true;
+  const std::optional<uint64_t> ranks = ranksBeside(now);
+  return ranks && group.second != std::vector{std::to_string(*ranks)};
+}
+
 /// What a run was started with, and instead of it what is given now. Flags of several values stand
 /// behind the plan, which they would take for one.
 std::vector<std::string> mergedWords(const Arguments &before, const Arguments &now,
                                      const std::string &directory) {
-  const auto has = [](const Arguments &all, const std::string &flag) {
-    return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
-  };
   if (has(now, "--weights"))
     support::fail("--resume excludes --weights: the run {} has parameters",
                   support::shownPath(directory));
@@ -93,7 +122,8 @@ std::vector<std::string> mergedWords(const Arguments &before, const Arguments &n
   };
   for (const auto &group : before)
     if (group.first != "plan" && group.first != "--resume" && group.first != "--run" &&
-        !has(now, group.first) && (goesOn || isForOtherJobs(group.first)))
+        !has(now, group.first) && (goesOn || isForOtherJobs(group.first)) &&
+        !isOfOtherRanks(group, now))
       add(group);
   for (const auto &group : now)
     if (group.first != "--resume" && group.first != "--run")
