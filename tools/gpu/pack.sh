@@ -172,12 +172,12 @@ compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --
   -o "$out/test/offload.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
 # AdamW where gradients are summed: as if the GPU had two multiprocessors, so that small matrices have several tiles a block.
-# Tiles, pieces and steps of sums that do not divide them; fewer sums than a step; rows of several parameters. What the CPU
-# trains; and the same plan with updates apart.
+# Tiles, pieces and steps of sums that do not divide them; fewer sums than a step; rows of several parameters; of 8 bits, with
+# the largest magnitudes of blocks and of rows. What the CPU trains; and the same plan with updates apart.
 mkdir -p "$out/test/updates"
 sed 's/"multiprocessors": 132/"multiprocessors": 2/; s/"name": "h200",/"name": "two-blocks",/' compiler/targets/h200.json > "$out/two-blocks.json"
 while read -r name flags; do
-  flags="models/llama.mlir --preset=bytes $flags --precision=bf16 --no-clip --batch-filter"
+  flags="models/llama.mlir --preset=bytes $flags --no-clip --batch-filter"
   compile $flags --target="$out/two-blocks.json" -o "$out/test/updates/$name.plan"
   compile $flags --target="$out/two-blocks.json" --disable-pass=hydra-fuse-updates -o "$out/test/updates/$name-apart.plan"
   cmp -s "$out/test/updates/$name.plan" "$out/test/updates/$name-apart.plan" && { echo "$name: nothing was fused" >&2; exit 1; }
@@ -189,9 +189,12 @@ while read -r name flags; do
   done
   rm -r "$out/updates"
 done << 'UPDATES'
-odd --set L=1,D=136,H=2,Hk=2,F=200 --batch=2 --seq=36
-few-sums --set L=1,D=192,H=3,Hk=3,F=320 --batch=1 --seq=5
-many-sums --set L=1,D=320,H=5,Hk=5,F=832 --batch=4 --seq=333
+odd --precision=bf16 --set L=1,D=136,H=2,Hk=2,F=200 --batch=2 --seq=36
+few-sums --precision=bf16 --set L=1,D=192,H=3,Hk=3,F=320 --batch=1 --seq=5
+many-sums --precision=bf16 --set L=1,D=320,H=5,Hk=5,F=832 --batch=4 --seq=333
+eight --precision=fp8 --fp8-keep=none --fp8-least=1 --set L=1,D=320,H=5,Hk=5,F=832 --batch=4 --seq=92
+eight-blocks --precision=fp8 --fp8-keep=none --fp8-least=1 --fp8-amax=delayed --set L=1,D=288,H=3,Hk=3,F=800 --batch=4 --seq=92
+eight-rows --precision=fp8 --fp8-keep=none --fp8-least=1 --fp8-amax=delayed --fp8-format=e4m3 --set L=1,D=224,H=7,Hk=7,F=576 --batch=2 --seq=40
 UPDATES
 rm "$out/two-blocks.json"
 # The other families learn: on the GPU and, here, on the CPU; HYDRA also by a curriculum.

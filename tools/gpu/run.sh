@@ -74,17 +74,18 @@ if [[ $wanted == *" test "* ]]; then
   check "moments on the host give the same bits step by step" diff -r "$work"/{whole,no-graph}/step-00000040
   # Updates where gradients are summed: the CPU's; those apart; no update of a batch that is left out, which a large rate makes
   # of all behind the first; the same bits twice.
-  for name in odd few-sums many-sums; do
+  for name in odd few-sums many-sums eight eight-blocks eight-rows; do
     updates=(--data test/text --tokenizer=bytes --seed 1 --eval-batches 1 --steps 3)
     check "updates, $name" bin/hydra-run test/updates/$name.plan "${updates[@]}" --save "$work/fused"
     check "updates, $name, again" bin/hydra-run test/updates/$name.plan "${updates[@]}" --no-graph --poison --save "$work/again"
     check "updates, $name, apart" bin/hydra-run test/updates/$name-apart.plan "${updates[@]}" --save "$work/apart"
     for part in model optimizer; do
-      limit=2e-2
+      limit=2e-2 apart=5e-3
       [[ $part == optimizer ]] && limit=5e-2 # squares of gradients
+      [[ $name == eight* ]] && limit=1e-1 apart=5e-2 # a number of 8 bits beside another is 6% away
       file=step-00000003/$part.safetensors
       check "updates, $name: $part agrees with the CPU within $limit" bin/compare-tensors "$work/fused/$file" test/updates/$name-$part.safetensors $limit
-      check "updates, $name: $part agrees with updates apart within 5e-3" bin/compare-tensors "$work/fused/$file" "$work/apart/$file" 5e-3
+      check "updates, $name: $part agrees with updates apart within $apart" bin/compare-tensors "$work/fused/$file" "$work/apart/$file" $apart
       check "updates, $name: $part has the same bits again" bin/compare-tensors "$work/fused/$file" "$work/again/$file" 0
     done
     check "updates, $name, left out" bin/hydra-run test/updates/$name.plan "${updates[@]}" --lr 0.3 --batch-filter 1 --save-every 1 --save "$work/filtered"
