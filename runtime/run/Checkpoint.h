@@ -80,6 +80,8 @@ public:
 
   const std::filesystem::path &path() const { return directory; }
   const TrainingState &state() const { return manifest.state; }
+  /// Whether it has averages of parameters that the plan does not go on with.
+  bool leavesAverages() const { return manifest.leavesAverages; }
 
   /// Writes what this rank holds to the device, and checks every tensor against its hash: all ranks
   /// together those of which each reads a part. Throws Error that names the file and the tensor,

@@ -312,6 +312,7 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   if (const std::optional<std::string> average = reader.average())
     checkAverage(checkpoint, file, *average);
   Manifest manifest;
+  manifest.leavesAverages = reader.average() && !averageOf(file.plan());
   constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
   manifest.state.step = reader.integer("step", 0, mostSteps);
   if (const auto named = checkpointStep(checkpoint); named && *named != manifest.state.step)

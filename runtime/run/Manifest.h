@@ -41,6 +41,7 @@ struct Manifest {
   std::map<std::string, std::string> hashes; ///< by tensor
   bool wholeHashes = false;  ///< of an older format: of tensors as a whole, not by blocks
   bool countsUpdates = true; ///< false in the oldest one: every step was one
+  bool leavesAverages = false; ///< it has averages of parameters, and the plan makes none
 };
 
 /// Of a checkpoint that belongs to the plan. Throws Error when it cannot be read, is damaged, or

@@ -393,8 +393,10 @@ void describe(const runtime::Session &session, const runtime::Checkpoint *checkp
     rows.emplace_back("phases end", fmt::format("{} step{} earlier than in the plan", saved,
                                                 saved == 1 ? "" : "s"));
   if (checkpoint)
-    rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
-                                             checkpoint->state().step));
+    rows.emplace_back("resumes",
+                      fmt::format("{} at step {}{}", checkpoint->path().string(),
+                                  checkpoint->state().step,
+                                  checkpoint->leavesAverages() ? ", without its averages" : ""));
 }
 
 /// Throws Error where a file that is written at the end could not be, before hours of training.
