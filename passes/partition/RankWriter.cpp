@@ -159,11 +159,11 @@ static SmallVector<OpOperand *> readersOf(Value value) {
 }
 
 bool RankWriter::isSummedSmall(Value part, int64_t most) {
-  return isSummedSmall(part, readersOf(part), most, /*forPieces=*/false);
+  return isSummedSmall(part, readersOf(part), most, /*unknownAreParts=*/false);
 }
 
 bool RankWriter::isSummedSmall(Value part, SmallVector<OpOperand *> work, int64_t most,
-                               bool forPieces) {
+                               bool unknownAreParts) {
   DenseSet<Value> seen{part};
   while (!work.empty()) {
     OpOperand &use = *work.pop_back_val();
@@ -175,7 +175,7 @@ bool RankWriter::isSummedSmall(Value part, SmallVector<OpOperand *> work, int64_
     // What is not written yet may be a part as well.
     for (const bool unknown : {false, true}) {
       auto rule = dyn_cast<PartitionOpInterface>(op);
-      if (!rule || linear || (unknown && !forPieces))
+      if (!rule || linear || (unknown && !unknownAreParts))
         break;
       SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
         const bool isPart = seen.contains(v) || (unknown && !placed.contains(v));
@@ -204,7 +204,7 @@ bool RankWriter::isSummedOften(Value part) {
   const auto needsAll = [&](OpOperand *use) {
     const ScopeAttr scope = scopeOf(use->getOwner()->getLoc());
     return scope && (scope.getPhase() == Phase::clip || scope.getPhase() == Phase::optimizer) &&
-           !isSummedSmall(part, {use}, less, /*forPieces=*/true);
+           !isSummedSmall(part, {use}, less, /*unknownAreParts=*/true);
   };
   return summedOften[part] = llvm::count_if(readersOf(part), needsAll) > 1;
 }

@@ -83,15 +83,15 @@ private:
   /// The rows that a rank has of what other axes have yet to cut into larger pieces.
   Spread rowsOf(ShardOp shard) const;
 
-  /// Whether all that is computed from a part is linear in it until it is returned, or has at most
-  /// so many elements where it must be added up; as far as operands are known.
+  /// Whether all that is computed from a part is linear in it until it is returned, or ranks get
+  /// pieces of it, or has at most so many elements where it must be added up; as far as operands are
+  /// known.
   bool isSummedSmall(mlir::Value part, int64_t most);
 
-  /// The same of what some of its readers make of it. With `forPieces` a sum of which each rank has
-  /// a piece may have any number: it is sent once, and one that all ranks have is sent twice; and
-  /// operands that are not known yet count as what leaves the sum to be made later.
+  /// The same of what some of its readers make of it. `unknownAreParts`: operands that are not known
+  /// yet count as what leaves the sum to be made later.
   bool isSummedSmall(mlir::Value part, llvm::SmallVector<mlir::OpOperand *> readers, int64_t most,
-                     bool forPieces);
+                     bool unknownAreParts);
 
   /// Whether several readers of a part, as the gradient of a parameter is, in the clip or the
   /// optimizer need all of it, or make of it as many numbers that they need all of: then it is added
