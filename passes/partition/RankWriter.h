@@ -84,19 +84,19 @@ private:
   Spread rowsOf(ShardOp shard) const;
 
   /// Whether all that is computed from a part is linear in it until it is returned, or ranks get
-  /// pieces of it, or has at most so many elements where it must be added up; as far as operands are
-  /// known.
+  /// pieces of it, or has at most so many elements where it must be added up; as far as operands
+  /// are known.
   bool isSummedSmall(mlir::Value part, int64_t most);
 
-  /// The same of what some of its readers make of it. `unknownAreParts`: operands that are not known
-  /// yet count as what leaves the sum to be made later.
+  /// The same of what some of its readers make of it. `unknownAreParts`: operands that are not
+  /// known yet count as what leaves the sum to be made later.
   bool isSummedSmall(mlir::Value part, llvm::SmallVector<mlir::OpOperand *> readers, int64_t most,
                      bool unknownAreParts);
 
   /// Whether several readers of a part, as the gradient of a parameter is, in the clip or the
-  /// optimizer need all of it, or make of it as many numbers that they need all of: then it is added
-  /// up once, and not what each of them makes of it. What the backward pass makes of parts stays
-  /// parts until there, as it does of micro-batches.
+  /// optimizer need all of it, or make of it as many numbers that they need all of: then it is
+  /// added up once, and not what each of them makes of it. What the backward pass makes of parts
+  /// stays parts until there, as it does of micro-batches.
   bool isSummedOften(mlir::Value part);
 
   /// The same operation on these operands, with results of one rank.

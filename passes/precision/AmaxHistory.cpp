@@ -240,8 +240,7 @@ void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
     Value amax = build::broadcast(
         b, loc, build::reshape(b, loc, slice(b, loc, largestOf, 0, first, count), {count, 1}),
         {count, kCopies});
-    Value all =
-        scales(b, loc, amax, form.first, form.second, timesOf(entry, form.first));
+    Value all = scales(b, loc, amax, form.first, form.second, timesOf(entry, form.first));
     for (auto [i, operand] : llvm::enumerate(group)) {
       Value own = slice(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), 1, 0, 1);
       operand.scale.replaceAllUsesWith(build::reshape(b, loc, own, {}));

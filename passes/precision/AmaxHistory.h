@@ -23,8 +23,8 @@ enum class OperandKind { Activation, Weight, Gradient };
 /// into one vector: operands are many and what is remembered of each is small. Micro-batches of a
 /// step collect theirs in `fp8_amax.step [operands]`, from which `apply` takes them.
 ///
-/// The history has gradients of the mean over a step: those of one of N micro-batches are N times as
-/// large, and are divided by N before they are remembered.
+/// The history has gradients of the mean over a step: those of one of N micro-batches are N times
+/// as large, and are divided by N before they are remembered.
 ///
 /// While an operand has no history (a row of zeros), its scale is that of a fixed magnitude (see
 /// `assumed`): with the present one every program would wait for it, in every step, for the sake of

@@ -39,8 +39,8 @@ std::string hashText(uint64_t hash);
 struct Manifest {
   TrainingState state;
   std::map<std::string, std::string> hashes; ///< by tensor
-  bool wholeHashes = false;  ///< of an older format: of tensors as a whole, not by blocks
-  bool countsUpdates = true; ///< false in the oldest one: every step was one
+  bool wholeHashes = false;    ///< of an older format: of tensors as a whole, not by blocks
+  bool countsUpdates = true;   ///< false in the oldest one: every step was one
   bool leavesAverages = false; ///< it has averages of parameters, and the plan makes none
 };
 

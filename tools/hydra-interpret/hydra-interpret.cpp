@@ -222,8 +222,8 @@ private:
       if (policy.format != support::DType::F32)
         passes.addPass(createMixedPrecision({.policy = options.program.precision}));
       if (policy.quantizes) {
-        QuantizeMatmulsOptions quantize = quantizeMatmulsOptions(options.program.quantization,
-                                                                 options.program.accumulation);
+        QuantizeMatmulsOptions quantize =
+            quantizeMatmulsOptions(options.program.quantization, options.program.accumulation);
         quantize.strict = true;
         passes.addPass(createQuantizeMatmuls(quantize));
       }

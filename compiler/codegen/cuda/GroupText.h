@@ -56,8 +56,8 @@ bool canBeNumberText(const RowProgram &program);
 
 /// `inputs` are expressions, those of forms that all numbers share known where `shared` stands;
 /// `results` the variables that are given what is stored, maybe not rounded yet, or what the
-/// largest number of a row is the largest of. Divisions and roots of what is done for each are those of
-/// templates/update_hopper.cuh, which are within a unit in the last place.
+/// largest number of a row is the largest of. Divisions and roots of what is done for each are
+/// those of templates/update_hopper.cuh, which are within a unit in the last place.
 NumberText numberGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
                            llvm::ArrayRef<std::string> results);
 

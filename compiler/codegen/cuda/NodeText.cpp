@@ -11,8 +11,7 @@ namespace hydra::cuda {
 
 std::string constantText(const RowNode &node) {
   if (isFloat(node.type))
-    return formatv("__int_as_float({0})",
-                   llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
+    return formatv("__int_as_float({0})", llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
   return formatv("{0}", static_cast<int64_t>(node.value));
 }
 

@@ -18,8 +18,7 @@ namespace hydra::cuda {
 namespace {
 
 /// As in templates/update_hopper.cuh.
-constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384,
-                  kLine = 128;
+constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384, kLine = 128;
 /// Of a tile. The sums of wider ones (160) and the arithmetic of AdamW do not both fit in
 /// registers.
 constexpr int64_t kTileColumns = 128;
@@ -332,8 +331,8 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   arguments.types.back() = "unsigned char *";
   std::string found = "nullptr", counts = "nullptr";
   if (const int64_t runs = update.runs() * static_cast<int64_t>(update.most.size())) {
-    found = arguments.add(launcher.zeroCounters(runs + ceilDiv(update.rows, kTileRows)),
-                          plan::kUpdate);
+    found =
+        arguments.add(launcher.zeroCounters(runs + ceilDiv(update.rows, kTileRows)), plan::kUpdate);
     arguments.types.back() = "uint32 *";
     counts = formatv("{0} + {1}", found, runs);
   }
