@@ -56,7 +56,14 @@
 // Micro-batches collect the largest of the step, which its update remembers and clears.
 // ACCUM-DAG: hydra.state @fp8_amax [5, 1] init = zeros as amax_history
 // ACCUM-DAG: hydra.state @fp8_amax.step [5] init = zeros as step_sum
+// Gradients of one of two are twice as large as those of the mean, which is remembered.
 // ACCUM-LABEL: hydra.entry @accumulate
+// ACCUM: %[[TWO:.*]] = hydra.constant dtype = f32 shape = [2, 4] value = 2.000000e+00
+// ACCUM-NEXT: %[[OF:.*]] = hydra.mul %{{.*}}, %[[TWO]] : tensor<2x4xf32>
+// ACCUM-NEXT: hydra.quantization_scale %[[OF]] format = f8E5M2
+// ACCUM: %[[HALF:.*]] = hydra.constant dtype = f32 shape = [2] value = 5.000000e-01
+// ACCUM-NEXT: %[[MEAN:.*]] = hydra.mul %{{.*}}, %[[HALF]] : tensor<2xf32>
+// ACCUM: hydra.concat {{.*}}, %[[MEAN]] axis = 0
 // ACCUM: %[[SO:.*]] = hydra.use @fp8_amax.step
 // ACCUM-NEXT: %[[FAR:.*]] = hydra.max %[[SO]], %{{.*}} : tensor<5xf32>
 // ACCUM: hydra.return {{.*}}@fp8_amax.step = %[[FAR]]
