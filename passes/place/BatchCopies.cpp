@@ -13,7 +13,7 @@ namespace hydra {
 
 namespace {
 
-/// Arguments of a launch at most.
+/// Arguments of a launch at most: it begins when the last of them is ready.
 constexpr size_t kArguments = 64;
 /// What moves so few bytes may run so many blocks earlier or later; anything else, so many.
 constexpr int64_t kFewBytes = 1 << 20, kFar = 256, kNear = 16;

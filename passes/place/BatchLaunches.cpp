@@ -3,6 +3,8 @@
 #include "passes/place/Batches.h"
 #include "passes/place/Sides.h"
 
+#include "runtime/support/KernelArguments.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -12,8 +14,6 @@ namespace hydra {
 
 namespace {
 
-/// Bytes of parameters that a kernel may have on every device.
-constexpr int64_t kParameterBytes = 4096;
 /// Bytes of new buffers that an instance may bring to life earlier than before.
 constexpr int64_t kEarlierBytes = 1 << 20;
 
@@ -84,8 +84,9 @@ private:
     auto [known, isNew] = latest.try_emplace(key, batches.size());
     if (!isNew) {
       Batch &batch = batches[known->second];
-      int64_t room = kParameterBytes / (8 * std::max<int64_t>(1, launch.getArgs().size()));
-      if (static_cast<int64_t>(batch.launches.size()) < room && mayRun(launch, batch.slot)) {
+      const size_t room =
+          support::kMostKernelArguments / std::max<size_t>(1, launch.getArgs().size());
+      if (batch.launches.size() < room && mayRun(launch, batch.slot)) {
         batch.launches.push_back(launch);
         return batch.slot;
       }

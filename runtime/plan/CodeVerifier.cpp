@@ -1,6 +1,8 @@
 // The rules for a plan's code.
 #include "runtime/plan/CodeVerifier.h"
 
+#include "runtime/support/KernelArguments.h"
+
 namespace hydra::runtime {
 
 using namespace planfile;
@@ -55,10 +57,8 @@ private:
              "and at most 1024 threads",
              block.x(), block.y(), block.z());
     }
-    constexpr uint32_t maxInstances = 512; // of one argument each, in 4 KiB of parameters
-    if (kernel.instances() < 1 ||
-        (kernel.instances() > 1 &&
-         (grid.y() != 1 || uint64_t{kernel.instances()} * kernel.arg_count() > maxInstances)))
+    if (kernel.instances() < 1 || (kernel.instances() > 1 && grid.y() != 1) ||
+        uint64_t{kernel.instances()} * kernel.arg_count() > support::kMostKernelArguments)
       failAt(Path(path, "instances"), "{} lists of {} arguments do not fit into a launch",
              kernel.instances(), kernel.arg_count());
     if (const uint64_t most = plan.target()->block_shared_bytes(); kernel.shared_bytes() > most)

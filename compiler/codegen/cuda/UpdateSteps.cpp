@@ -8,6 +8,8 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/KernelExpansion.h"
 
+#include "runtime/support/KernelArguments.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -42,6 +44,12 @@ struct Update {
   /// Numbers of which the group finds the largest: those of a row of it.
   int64_t run() const { return most.empty() ? 1 : program.domain.columns(); }
   int64_t runs() const { return most.empty() ? 0 : rows * columns / run(); }
+  /// Of its kernel: operands and their scales, maps and counters, and what the group has.
+  size_t arguments() const {
+    constexpr size_t kOwn = 6;
+    return kOwn + whole.size() +
+           parts.size() * (reads.size() + wide.size() + narrow.size() + bytes.size() + most.size());
+  }
   /// Bytes that are read and written for each number of the matrix, what is found aside.
   int64_t moved() const {
     return 4 * (reads.size() + wide.size()) + 2 * narrow.size() + bytes.size();
@@ -188,7 +196,9 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
       return std::nullopt;
     row += part.rows;
   }
-  return row == update.rows ? std::optional(std::move(update)) : std::nullopt;
+  return row == update.rows && update.arguments() <= support::kMostKernelArguments
+             ? std::optional(std::move(update))
+             : std::nullopt;
 }
 
 /// How templates/update_hopper.cuh is launched.
