@@ -146,12 +146,11 @@ Movement movementOf(plan::FillOp op) {
               &inexact);
     move.value =
         llvm::formatv("{0}{{{1}}", cType(element), x.bitcastToAPInt().getZExtValue()).str();
+  } else if (isa<IntegerType>(element)) { // of which f32 has not all
+    move.value = llvm::formatv("({0}){1}", cType(element), static_cast<int64_t>(value)).str();
   } else {
-    move.value =
-        llvm::formatv(
-            "{0}({1})", cType(element) == "unsigned char" ? "(unsigned char)" : cType(element),
-            std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : numberText(value))
-            .str();
+    move.value = std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : numberText(value);
+    move.value = llvm::formatv("{0}({1})", cType(element), move.value).str();
   }
   move.piece = cType(element).str();
   move.function =
