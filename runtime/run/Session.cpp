@@ -140,10 +140,11 @@ void Session::makeStepParts() {
   // Each with batches of its own shape, from that of its first step on, or of the next one.
   const auto part = [&](uint32_t program) {
     const uint64_t first = static_cast<uint64_t>(std::max(step, begin)) * plan.accumulation();
-    return makePart(program, true,
-                    options.text ? &options.text->training(*plan.programs()->Get(program), first)
-                                 : nullptr,
-                    plan.accumulation());
+    std::unique_ptr<BatchSource> source =
+        options.text ? options.text->training(*plan.programs()->Get(program), first) : nullptr;
+    Part made = makePart(program, true, source.get(), plan.accumulation());
+    made.source = std::move(source);
+    return made;
   };
   if (plan.phases())
     for (const planfile::TrainingPhase *phase : *plan.phases()) {
@@ -273,12 +274,12 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
          shown(program.name()->string_view()));
   part.tokens = tokensPerRun(plan, program);
   part.own = index;
-  const uint64_t batches = source ? runs : 1;
-  part.batches.reserve(batches);
-  for (uint64_t i = 0; i < batches; ++i)
-    part.batches.push_back(source  ? Batch(plan, program, *source)
-                           : given ? Batch(plan, program, *given, rank())
-                                   : Batch(plan, program, seed(), rank()));
+  std::vector<Batch> batches;
+  for (uint64_t i = 0; i < (source ? runs : 1); ++i)
+    batches.push_back(source  ? Batch(plan, program, *source)
+                      : given ? Batch(plan, program, *given, rank())
+                              : Batch(plan, program, seed(), rank()));
+  part.batches = StepBatches(std::move(batches));
   return part;
 }
 
@@ -306,51 +307,34 @@ Cost Session::cost() const {
 
 uint64_t Session::tokens() const { return nextPart().tokens * file.plan().accumulation(); }
 
-void Session::drawInputs(Part &part, uint64_t draw) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  for (Batch &batch : part.batches)
-    batch.advance(draw++);
-  waited += std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 void Session::countLabels(Part &part, bool drawn) {
   const Program &program = *file.plan().programs()->Get(static_cast<uint32_t>(part.count));
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   for (uint64_t i = 0; i < runs; ++i) {
     if (i % ahead == 0 && !drawn)
-      drawInputs(part, nextBatch() + i);
+      part.batches.draw(nextBatch() + i);
     sound = false;
     part.batches[i % ahead].write(executor, program);
     executor.run(static_cast<uint32_t>(part.count));
   }
 }
 
-void Session::takeAhead(Part &part) {
-  if (part.aheadFor != step)
-    return;
-  std::swap(part.batches, part.ahead);
-  part.drawnFor = std::exchange(part.aheadFor, -1);
-}
-
 std::string Session::drawAhead(int64_t number) {
   if (!options.text)
     return "";
-  takeAhead(nextPart());
-  auto &part = const_cast<Part &>(partOf(number));
-  if (part.drawnFor == number)
-    return "";               // for a trial of it
-  part.ahead = part.batches; // of which only the source is needed
-  part.aheadFor = number;
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
+  StepBatches &next = nextPart().batches, &wanted = partAt(number).batches;
+  next.take(step);
   try {
-    for (Batch &batch : part.ahead)
-      batch.advance(0);
+    // Behind a phase that ended early no step has been read for yet.
+    if (number > step && !next.areOf(step)) {
+      next.draw(nextBatch());
+      next.keepFor(step);
+    }
+    if (!wanted.areOf(number)) // for a trial of it
+      wanted.drawBeside(number);
   } catch (const support::Error &error) {
     return error.what();
   }
-  waitedAhead += std::chrono::duration<double>(Clock::now() - begin).count();
   return "";
 }
 
@@ -458,7 +442,7 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
     if (i % ahead == 0 && !drawn)
-      drawInputs(part, nextBatch() + i);
+      part.batches.draw(nextBatch() + i);
     sound = false;
     scalars.writeMicroBatch(executor, i);
     loss += runPart(part, i % ahead);
@@ -491,12 +475,11 @@ double Session::advance() {
     policies->begin(step, scalars);
   scalars.write(executor, step);
   Part &part = nextPart();
-  waited = std::exchange(waitedAhead, 0.0);
-  takeAhead(part);
-  const bool drawnAhead = part.drawnFor == step;
+  part.batches.take(step);
   if (told)
     told->clear();
-  const double loss = stepLoss = makeRuns(part, drawnAhead);
+  const double loss = stepLoss = makeRuns(part, part.batches.areOf(step));
+  waited = part.batches.takeSeconds();
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;

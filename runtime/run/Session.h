@@ -7,6 +7,7 @@
 #include "runtime/run/Checkpoint.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/Scalars.h"
+#include "runtime/run/StepBatches.h"
 #include "runtime/run/StepOutputs.h"
 #include "runtime/run/StepPolicies.h"
 #include "runtime/run/TensorValues.h"
@@ -191,10 +192,8 @@ private:
   /// The form that runs, with its inputs: of what is read from files, a batch for each of its runs
   /// in a step.
   struct Part : Form {
-    std::vector<Batch> batches;
-    int64_t drawnFor = -1;    ///< the step whose batches were drawn ahead of it, or -1
-    std::vector<Batch> ahead; ///< the same of the step after it
-    int64_t aheadFor = -1;
+    std::unique_ptr<BatchSource> source; ///< its own; null: none, or one that outlives it
+    StepBatches batches;
     uint64_t tokens = 0; ///< of a run of the program
     uint32_t own = 0;    ///< the program that all forms do the work of
   };
@@ -213,15 +212,11 @@ private:
   uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;
   /// Sums up the labels that count in all batches of the step. Draws them, unless they are.
   void countLabels(Part &part, bool drawn);
-  /// What was drawn ahead for the next step becomes its batches.
-  void takeAhead(Part &part);
   /// Notes that the update of a step was refused; throws Error after too many in a row whose loss
   /// or norm is not finite.
   void noteRefusal(double loss);
   /// `runs`: of the program in a step.
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
-  /// The batches of the part become those from number `draw` on.
-  void drawInputs(Part &part, uint64_t draw);
   /// Batch `number` of what is measured or tried; throws on all ranks when one of them cannot read
   /// it.
   /// Returns the signal that has come, to any of them, or 0.
@@ -271,8 +266,9 @@ private:
   const Part &partOf(int64_t number) const;
   /// Those of steps anew, from the next step on: what follows a phase begins where that ends.
   void makeStepParts();
+  Part &partAt(int64_t number) { return const_cast<Part &>(partOf(number)); }
   const Part &nextPart() const { return partOf(step); }
-  Part &nextPart() { return const_cast<Part &>(std::as_const(*this).nextPart()); }
+  Part &nextPart() { return partAt(step); }
 
   std::vector<Part> parts; // call; or train; or accumulate, apply
   struct EarlyPart {
@@ -287,9 +283,9 @@ private:
   std::optional<std::string> refused;       // the last step, and why
   TrainingState::Counts counted;
   std::optional<double> meanLoss;
-  bool labelled = true;               // the last step
-  double stepLoss = 0;                // of the last step
-  double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
+  bool labelled = true; // the last step
+  double stepLoss = 0;  // of the last step
+  double waited = 0;    // for the batches of the last step
   int64_t step = 0;
   bool sound = true;
   ProgramForm running = ProgramForm::own;

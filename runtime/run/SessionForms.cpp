@@ -129,16 +129,16 @@ void Session::refreshCopies() {
 Session::Trial Session::tryStep() {
   using Clock = std::chrono::steady_clock;
   Part &part = nextPart();
-  takeAhead(part);
-  if (options.text && part.drawnFor != step) {
+  part.batches.take(step);
+  if (options.text && !part.batches.areOf(step)) {
     drawMeasured(part, nextBatch());
-    part.drawnFor = step;
+    part.batches.keepFor(step);
   }
   scalars.write(executor, step);
   scalars.hold(executor);
   const Clock::time_point begin = Clock::now();
   Trial trial;
-  trial.loss = makeRuns(part, part.drawnFor == step);
+  trial.loss = makeRuns(part, part.batches.areOf(step));
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   if (updating.gradientNorm >= 0)
     trial.gradientNorm = readScalar(static_cast<uint32_t>(updating.gradientNorm));

@@ -15,12 +15,12 @@ using namespace hydra::runtime;
 
 int Session::drawMeasured(Part &part, uint64_t number) {
   if (!options.ranks) {
-    drawInputs(part, number);
+    part.batches.draw(number);
     return StopSignal::received();
   }
   std::string problem;
   try {
-    drawInputs(part, number);
+    part.batches.draw(number);
   } catch (const support::Error &error) {
     problem = error.what();
   }
@@ -39,7 +39,7 @@ double Session::evaluate() {
   if (options.text)
     return measure(*eval, *options.text, "held-out loss");
   scalars.write(executor, step);
-  drawInputs(*eval, nextBatch());
+  eval->batches.draw(nextBatch());
   const double loss = runPart(*eval, 0);
   checkFinite("loss after it", loss);
   return loss;

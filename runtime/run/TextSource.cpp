@@ -375,11 +375,11 @@ std::string TextSource::identity() const {
 
 TextSource::~TextSource() = default;
 
-BatchSource &TextSource::training(const Program &program, uint64_t first) {
+std::unique_ptr<BatchSource> TextSource::training(const Program &program, uint64_t first) {
   data::LoaderOptions how = loading;
   setShape(how, plan, tokensOf(plan, program), options.rank);
   how.first = first;
-  return *trainingSources.emplace_back(std::make_unique<Training>(orderOf(how.length), how));
+  return std::make_unique<Training>(orderOf(how.length), how);
 }
 
 BatchSource &TextSource::heldOut() { return *heldOutSource; }

@@ -67,7 +67,7 @@ public:
 
   /// Not of text that is only measured: training batches in the shape that a program reads, from
   /// number `first` on, without end.
-  BatchSource &training(const planfile::Program &program, uint64_t first);
+  std::unique_ptr<BatchSource> training(const planfile::Program &program, uint64_t first);
 
   /// The held-out batches in their order, and again; there are `heldOutBatches` of them.
   BatchSource &heldOut();
@@ -110,7 +110,6 @@ private:
   bool readsBytes = false;                   // files that are no shards: each byte is a token
   std::unique_ptr<data::RowOrder> mainOrder; // of steps behind all phases; null if `whole`
   uint64_t evalBatches = 0;
-  std::vector<std::unique_ptr<Training>> trainingSources;
   std::shared_ptr<HeldOut> heldOutSource;
 };
 
