@@ -75,10 +75,20 @@ cudaDataType_t dataType(DType dtype) {
   }
 }
 
+struct DestroyHandle {
+  void operator()(cublasLtMatmulDesc_t handle) const { lt().cublasLtMatmulDescDestroy(handle); }
+  void operator()(cublasLtMatrixLayout_t handle) const { lt().cublasLtMatrixLayoutDestroy(handle); }
+  void operator()(cublasLtMatmulPreference_t handle) const {
+    lt().cublasLtMatmulPreferenceDestroy(handle);
+  }
+};
+/// Of the library's, destroyed with it.
+template <typename T> using Handle = std::unique_ptr<std::remove_pointer_t<T>, DestroyHandle>;
+
 /// A row-major [rows, columns] matrix as cuBLASLt sees it: column-major [columns, rows], or the
 /// same matrix where its columns are dense.
 struct Operand {
-  cublasLtMatrixLayout_t layout = nullptr;
+  Handle<cublasLtMatrixLayout_t> layout;
   bool transposed = false;
 
   Operand(const MatmulOperand &m, int64_t rows, int64_t columns, int64_t count, int64_t stride) {
@@ -91,26 +101,22 @@ struct Operand {
       fail("a matmul of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
            rows, columns, m.rowStride, m.columnStride);
     transposed = !rowMajor;
-    lt().check(lt().cublasLtMatrixLayoutCreate(&layout, dataType(m.dtype),
+    cublasLtMatrixLayout_t created = nullptr;
+    lt().check(lt().cublasLtMatrixLayoutCreate(&created, dataType(m.dtype),
                                                static_cast<uint64_t>(inner),
                                                static_cast<uint64_t>(outer), leading),
                "matrix layout");
+    layout.reset(created);
     if (count > 1) {
       const auto batches = static_cast<int32_t>(count);
-      lt().check(lt().cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+      lt().check(lt().cublasLtMatrixLayoutSetAttribute(created, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
                                                        &batches, sizeof batches),
                  "batch");
       lt().check(lt().cublasLtMatrixLayoutSetAttribute(
-                     layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+                     created, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
                  "batch stride");
     }
   }
-  ~Operand() {
-    if (layout)
-      lt().cublasLtMatrixLayoutDestroy(layout);
-  }
-  Operand(const Operand &) = delete;
-  Operand &operator=(const Operand &) = delete;
 };
 
 } // namespace
@@ -151,7 +157,7 @@ struct CudaMatmul::Impl {
   MatmulSpec spec;
   MatmulAlignment alignment;
   std::unique_ptr<Operand> a, b, c;
-  cublasLtMatmulDesc_t operation = nullptr;
+  Handle<cublasLtMatmulDesc_t> operation;
   cublasLtMatmulHeuristicResult_t chosen = {};
   /// Batches that one call does not cover, as element offsets of a, b, c.
   struct Offsets {
@@ -213,10 +219,12 @@ struct CudaMatmul::Impl {
     a = std::make_unique<Operand>(spec.a, spec.m, spec.k, count, stride.a);
     b = std::make_unique<Operand>(spec.b, spec.k, spec.n, count, stride.b);
     c = std::make_unique<Operand>(spec.c, spec.m, spec.n, count, stride.c);
+    cublasLtMatmulDesc_t created = nullptr;
     lt().check(
         lt().cublasLtMatmulDescCreate(
-            &operation, spec.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+            &created, spec.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
         "description");
+    operation.reset(created);
     set(CUBLASLT_MATMUL_DESC_TRANSA, b->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, a->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue());
@@ -237,11 +245,6 @@ struct CudaMatmul::Impl {
     if (multiprocessors > 0)
       set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<int32_t>(multiprocessors));
     choose(reduced, algorithm);
-  }
-
-  ~Impl() {
-    if (operation)
-      lt().cublasLtMatmulDescDestroy(operation);
   }
 
   /// Bytes of the bias if it has to be copied to where the library can read it.
@@ -282,13 +285,15 @@ struct CudaMatmul::Impl {
   }
 
   template <typename T> void set(cublasLtMatmulDescAttributes_t attribute, const T &value) const {
-    lt().check(lt().cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
-               "attribute");
+    lt().check(
+        lt().cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value),
+        "attribute");
   }
 
   void choose(bool reduced, int64_t algorithm) {
     cublasLtMatmulPreference_t preference = nullptr;
     lt().check(lt().cublasLtMatmulPreferenceCreate(&preference), "preference");
+    const Handle<cublasLtMatmulPreference_t> destroyed(preference);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
       lt().check(
           lt().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
@@ -309,12 +314,13 @@ struct CudaMatmul::Impl {
     int found = 0;
     std::vector<cublasLtMatmulHeuristicResult_t> guesses(static_cast<size_t>(algorithm) + 1);
     const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
-        static_cast<cublasLtHandle_t>(library.handle), operation, b->layout, a->layout, c->layout,
-        c->layout, preference, static_cast<int>(guesses.size()), guesses.data(), &found);
-    lt().cublasLtMatmulPreferenceDestroy(preference);
+        static_cast<cublasLtHandle_t>(library.handle), operation.get(), b->layout.get(),
+        a->layout.get(), c->layout.get(), c->layout.get(), preference,
+        static_cast<int>(guesses.size()), guesses.data(), &found);
     if (status == CUBLAS_STATUS_SUCCESS && found > 0 && found <= algorithm)
-      fail("cuBLASLt has {} algorithms for this matmul; the plan asks for number {}", found,
-           algorithm);
+      throw NoSuchAlgorithm(
+          fmt::format("cuBLASLt has {} algorithms for this matmul; the plan asks for number {}",
+                      found, algorithm));
     chosen = guesses.back();
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)
       fail("cuBLASLt has no algorithm for [{}, {}] times [{}, {}] of {}{} into {}", spec.m, spec.k,
@@ -376,12 +382,13 @@ void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
   };
   for (const Impl::Offsets &offset : m.calls) {
     void *to = at(c, m.spec.c.dtype, offset.c);
-    lt().check(lt().cublasLtMatmul(
-                   static_cast<cublasLtHandle_t>(m.library.handle), m.operation, &one,
-                   at(b, m.spec.b.dtype, offset.b), m.b->layout, at(a, m.spec.a.dtype, offset.a),
-                   m.a->layout, &beta, to, m.c->layout, to, m.c->layout, &m.chosen.algo,
-                   reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes, stream),
-               "product");
+    lt().check(
+        lt().cublasLtMatmul(static_cast<cublasLtHandle_t>(m.library.handle), m.operation.get(),
+                            &one, at(b, m.spec.b.dtype, offset.b), m.b->layout.get(),
+                            at(a, m.spec.a.dtype, offset.a), m.a->layout.get(), &beta, to,
+                            m.c->layout.get(), to, m.c->layout.get(), &m.chosen.algo,
+                            reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes, stream),
+        "product");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/cuda/DeviceCall.h"
+#include "runtime/support/Error.h"
 
 #include <cstdint>
 #include <memory>
@@ -38,15 +39,20 @@ struct MatmulAlignment {
   static MatmulAlignment of(const MatmulSpec &spec, std::span<const CUdeviceptr> args);
 };
 
+/// The library has fewer algorithms for a matmul than the number that was asked for.
+class NoSuchAlgorithm : public support::Error {
+  using Error::Error;
+};
+
 /// A matmul that is ready to run. MatmulCall.h says what the description means.
 class CudaMatmul final : public DeviceCall {
 public:
   /// Of scales of 8-bit operands, in bytes: without it the library refuses to run.
   static constexpr CUdeviceptr kScaleAlignment = 16;
 
-  /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
-  /// `algorithm`: number in the library's own order, best guess first. `multiprocessors`: what the
-  /// library should expect to have for it; 0: all.
+  /// Throws Error when the library has no algorithm, NoSuchAlgorithm where it has some. `reduced`:
+  /// sums of parts may be in bf16. `algorithm`: number in the library's own order, best guess
+  /// first. `multiprocessors`: what the library should expect to have for it; 0: all.
   CudaMatmul(CublasLt &library, const MatmulSpec &spec, const MatmulAlignment &alignment,
              bool reduced, int64_t algorithm = 0, int64_t multiprocessors = 0);
   ~CudaMatmul() override;

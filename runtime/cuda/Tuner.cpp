@@ -80,18 +80,23 @@ Tuner::Tuned Tuner::tuneMatmul(const Node &node) {
                       call.multiprocessors());
   };
   std::vector<std::pair<double, int64_t>> times;
+  const DeviceMemory scratch(matmul(0).workspaceBytes(), "the library's matmul");
+  std::string refused;
   for (int64_t i = 0; i < candidates; ++i) {
     try {
       const CudaMatmul candidate = matmul(i);
       times.emplace_back(
-          medianMicroseconds(device, [&] { candidate.run(node.args, workspace, device.stream); }),
+          medianMicroseconds(device,
+                             [&] { candidate.run(node.args, scratch.get(), device.stream); }),
           i);
-    } catch (const support::Error &) {
-      break; // there are no more
+    } catch (const NoSuchAlgorithm &) {
+      break;
+    } catch (const support::Error &error) {
+      refused = error.what();
     }
   }
   if (times.empty())
-    fail("{}: no algorithm runs", support::shown(node.step->name()->string_view()));
+    fail("{}: no algorithm runs: {}", support::shown(node.step->name()->string_view()), refused);
   Tuned choice{.name = fmt::format("matmul {} x {} x {}", spec.m, spec.n, spec.k),
                .chosen = "algorithm 0",
                .guessed = times[0].first,
@@ -99,7 +104,7 @@ Tuner::Tuned Tuner::tuneMatmul(const Node &node) {
   std::sort(times.begin(), times.end());
   for (const auto &[microseconds, algorithm] : times)
     if (algorithm == 0 ||
-        (microseconds < choice.guessed && repeats(matmul(algorithm), node, workspace))) {
+        (microseconds < choice.guessed && repeats(matmul(algorithm), node, scratch.get()))) {
       choice.number = algorithm;
       choice.chosen = fmt::format("algorithm {}", algorithm);
       choice.best = microseconds;

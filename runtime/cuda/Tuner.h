@@ -25,11 +25,11 @@ class Tuner {
 public:
   using RunNode = std::function<void(const Node &, CUstream)>;
 
-  /// `workspace`: of kWorkspaceBytes at least; `run` carries out a node as it was loaded.
-  Tuner(const PlanFile &file, const Device &device, DeviceLibrary &library, CUdeviceptr workspace,
-        RunNode run, bool allowNondeterministic)
-      : plan(file.plan()), device(device), library(library), workspace(workspace),
-        runNode(std::move(run)), allowNondeterministic(allowNondeterministic) {}
+  /// `run` carries out a node as it was loaded.
+  Tuner(const PlanFile &file, const Device &device, DeviceLibrary &library, RunNode run,
+        bool allowNondeterministic)
+      : plan(file.plan()), device(device), library(library), runNode(std::move(run)),
+        allowNondeterministic(allowNondeterministic) {}
 
   /// Writes the fastest way of every step of `program` into `steps`, its own in the
   /// same order (null for switches).
@@ -53,7 +53,6 @@ private:
   const planfile::Plan &plan;
   const Device &device;
   DeviceLibrary &library;
-  CUdeviceptr workspace;
   RunNode runNode;
   bool allowNondeterministic;
   std::vector<const void *> order; ///< of `choices`, as they were met
