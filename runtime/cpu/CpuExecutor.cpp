@@ -245,9 +245,11 @@ std::vector<StepRun> CpuExecutor::timeline() {
 
 uint64_t CpuExecutor::arenaBytes() const { return segments[0].size() + segments[1].size(); }
 
+std::string CpuExecutor::deviceName() const { return readCpuInfo().model; }
+
 std::vector<std::pair<std::string, std::string>> CpuExecutor::describe() const {
   std::vector<std::pair<std::string, std::string>> rows = {
-      {"device", fmt::format("cpu, {}", readCpuInfo().model)},
+      {"device", fmt::format("cpu, {}", deviceName())},
       {"threads", fmt::format("{}", pool->threads())},
       {"attention kernels", attentionLevel()},
       {"worker scratch", fmt::format("{} beside the arena", bytesText(scratchMemory.size()))}};

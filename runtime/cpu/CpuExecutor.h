@@ -41,6 +41,7 @@ public:
   std::vector<StepTime> stepTimes() override;
   std::vector<StepRun> timeline() override;
   uint64_t arenaBytes() const override;
+  std::string deviceName() const override;
   std::vector<std::pair<std::string, std::string>> describe() const override;
 
 private:

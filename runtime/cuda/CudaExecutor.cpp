@@ -15,6 +15,7 @@
 #include "runtime/plan/Poison.h"
 #include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
+#include "runtime/support/KernelArguments.h"
 #include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
 
@@ -92,10 +93,8 @@ public:
   std::string tune(PlanT &content) {
     for (const DeviceMemory &segment : segments)
       fillRandomly(device, segment.get(), segment.size());
-    const DeviceMemory scratch(CublasLt::kWorkspaceBytes, file.origin());
     Tuner tuner(
-        file, device, library, scratch.get(),
-        [this](const Node &node, CUstream stream) { runNode(node, stream); },
+        file, device, library, [this](const Node &node, CUstream stream) { runNode(node, stream); },
         options.allowNondeterministic);
     for (size_t p = 0; p < programs.size(); ++p) {
       if (isSafeForm(plan, static_cast<uint32_t>(p)))
@@ -264,16 +263,21 @@ public:
 
   uint64_t arenaBytes() const override { return segments[0].size() + segments[1].size(); }
 
-  std::vector<std::pair<std::string, std::string>> describe() const override {
+  std::string deviceName() const override {
+    return fmt::format("{} ({})", device.name, device.architecture);
+  }
+  std::string driverVersion() const override {
     int version = 0;
     driver().cuDriverGetVersion(&version);
+    return fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10);
+  }
+  std::vector<std::pair<std::string, std::string>> describe() const override {
     size_t workspaceBytes = 0;
     for (const DeviceMemory &workspace : workspaces)
       workspaceBytes += workspace.size();
     std::vector<std::pair<std::string, std::string>> rows = {
-        {"device",
-         fmt::format("cuda:{}, {} ({})", options.device, device.name, device.architecture)},
-        {"driver", fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10)},
+        {"device", fmt::format("cuda:{}, {}", options.device, deviceName())},
+        {"driver", driverVersion()},
         {"workspace of libraries",
          workspaceBytes > 0 ? fmt::format("{} beside the arena", bytesText(workspaceBytes))
                             : "none"},
@@ -491,10 +495,7 @@ private:
     }
     const bool table = node.kernel->instances() > 1;
     const size_t parameters = table ? 1 : node.args.size();
-    std::array<void *, 64> pointers;
-    if (parameters > pointers.size())
-      fail("{}: {} arguments; expected at most {}", shown(node.step->name()->string_view()),
-           parameters, pointers.size());
+    std::array<void *, support::kMostKernelArguments> pointers; // the plan was verified
     for (size_t i = 0; i < parameters; ++i)
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();

@@ -25,9 +25,10 @@ public:
       for (int i = 0; i < threads; ++i)
         workers.emplace_back([this] { encode(); });
     } catch (const std::system_error &error) {
+      const size_t started = workers.size();
       stop();
-      support::fail("cannot start thread {} of {}: {}; fewer --threads would help",
-                    workers.size() + 1, threads + 1, error.code().message());
+      support::fail("cannot start thread {} of {}: {}; fewer --threads would help", started + 1,
+                    threads + 1, error.code().message());
     }
   }
   ~Ring() { stop(); }
@@ -78,11 +79,17 @@ private:
     workers.clear(); // waits for them
   }
 
+  bool isStopping() {
+    const std::lock_guard lock(mutex);
+    return stopping;
+  }
+
   void read() {
     std::exception_ptr error;
     try {
       for (const TextInput &file : files)
-        readFile(file);
+        if (!isStopping())
+          readFile(file);
     } catch (...) {
       error = std::current_exception();
     }

@@ -1,6 +1,7 @@
 // Manifests as JSON, and the folders that they are in.
 #include "runtime/data/Manifest.h"
 
+#include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
@@ -224,5 +225,8 @@ const Manifest &ShardSetWriter::commit() {
   if (code)
     fail("cannot write {}: {}", shownPath(target), code.message());
   committed = true;
+  const std::filesystem::path folder = target.parent_path();
+  if (const int problem = support::syncFolder(folder.empty() ? "." : folder))
+    fail("cannot sync the folder of {}: {}", shownPath(target), support::errnoText(problem));
   return manifest;
 }

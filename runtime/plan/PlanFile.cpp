@@ -102,6 +102,10 @@ PlanFile PlanFile::read(const std::filesystem::path &path) {
   return parse(file.readAll(), file.name());
 }
 
+std::span<const std::byte, 8> PlanFile::checksum() const {
+  return std::span<const std::byte>(contents).subspan<kChecksumOffset, 8>();
+}
+
 PlanFile PlanFile::parse(std::vector<std::byte> bytes, std::string origin) {
   PlanFile file(std::move(bytes), std::move(origin));
   checkPrologue(file.contents, file.name);

@@ -33,6 +33,8 @@ public:
   const planfile::Plan &plan() const { return *planfile::GetPlan(contents.data()); }
   std::span<const std::byte> bytes() const { return contents; }
   const std::string &origin() const { return name; }
+  /// Eight bytes that tell it from every other plan.
+  std::span<const std::byte, 8> checksum() const;
 
 private:
   PlanFile(std::vector<std::byte> bytes, std::string origin)

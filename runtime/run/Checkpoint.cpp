@@ -143,8 +143,12 @@ void CheckpointFolder::open(int64_t step) {
   if (descriptor < 0)
     fail("cannot open the folder {}: {}", shownPath(folder), support::errnoText(errno));
   try {
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
-      fail("another run saves into {}; choose another folder for --save", shownPath(folder));
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK)
+        fail("another run saves into {}; choose another folder for --save", shownPath(folder));
+      fail("cannot lock the folder {}: {}; choose one on a file system with locks for --save",
+           shownPath(folder), support::errnoText(errno));
+    }
     if (::access(folder.c_str(), W_OK) != 0)
       fail("cannot write into the folder {}: {}", shownPath(folder), support::errnoText(errno));
     const std::map<int64_t, fs::path> present = checkpointsIn(folder);

@@ -118,6 +118,10 @@ public:
 
   /// Bytes that the plan's segments take.
   virtual uint64_t arenaBytes() const = 0;
+  /// What runs the plan, such as `NVIDIA H200 (sm_90)`: the same for all of a kind.
+  virtual std::string deviceName() const { return ""; }
+  /// Of a GPU's driver; else empty.
+  virtual std::string driverVersion() const { return ""; }
   /// Rows of the start-up table: what runs the plan, such as {"threads", "2"}.
   virtual std::vector<std::pair<std::string, std::string>> describe() const = 0;
 };

@@ -36,16 +36,6 @@ constexpr double kSlower = 1.1; // times as long as without an optimization: it 
 constexpr double kLossTolerance = 1e-2, kNormTolerance = 5e-2; // relative: models.md, section 6
 constexpr int kDigits = 12;                                    // of a configuration
 
-/// What plan and device are called, such as `NVIDIA H200 (sm_90)`.
-std::string deviceName(const Executor &executor) {
-  for (const auto &[name, value] : executor.describe())
-    if (name == "device") { // `cuda:0, ...`, where the number is of no matter
-      const size_t comma = value.find(", ");
-      return comma == value.npos ? value : value.substr(comma + 2);
-    }
-  return "";
-}
-
 /// Whether the steps that are refused say what the loss may be multiplied by.
 bool scalesLoss(const Plan &plan) {
   return std::ranges::any_of(*plan.variables(), [&](const planfile::Variable *variable) {
@@ -126,8 +116,8 @@ int capabilityOf(const Plan &plan) {
 } // namespace
 
 std::string safetyConfiguration(const PlanFile &file, const Executor &executor) {
-  const auto hash = file.bytes().subspan(24, 8); // that of the file, in its prologue
-  const std::string device = deviceName(executor);
+  const auto hash = file.checksum();
+  const std::string device = executor.deviceName();
   const uint64_t both =
       XXH3_64bits_withSeed(device.data(), device.size(), XXH3_64bits(hash.data(), hash.size()));
   return fmt::format("{:016x}", both).substr(0, kDigits);
@@ -319,10 +309,7 @@ void SafetyGuard::record(const std::string &problem, double milliseconds) {
                         {"step_ms", form.seconds * 1e3},
                         {"memory_bytes", form.bytes}};
   };
-  std::string version;
-  for (const auto &[name, value] : executor.describe())
-    if (name == "driver")
-      version = value;
+  const std::string version = executor.driverVersion();
   std::string model = plan.header()->model()->str();
   if (plan.header()->preset() && plan.header()->preset()->size() > 0)
     model += " " + plan.header()->preset()->str();
@@ -358,7 +345,7 @@ void SafetyGuard::record(const std::string &problem, double milliseconds) {
                     {"checkpoint_path",
                      setup.checkpoint ? ordered_json(setup.checkpoint->string()) : ordered_json()},
                     {"config_hash", monitor.state().configuration},
-                    {"gpu_name", deviceName(executor)},
+                    {"gpu_name", executor.deviceName()},
                     {"gpu_arch", architectureOf(capability)},
                     {"compute_capability", {capability / 10, capability % 10}},
                     {"cuda_version", version},

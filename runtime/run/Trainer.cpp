@@ -38,15 +38,13 @@ public:
                   .memoryBytes = executor.arenaBytes(),
                   .every = options.logEvery,
                   .live = options.live}),
-        log(leads() ? options.log : RunLogFiles(), session.steps() > 0) {
+        folder(openFolder()), log(leads() ? options.log : RunLogFiles(), session.steps() > 0) {
     if (leads() && (options.log.jsonLines || options.log.tensorboard))
       session.readStepOutputs();
     if (session.hasSafeForm())
       guard.emplace(file, executor, session, options.safety, options.ranks, log,
                     [this](const std::string &text) { progress.note(text); });
     if (options.save) {
-      if (leads() || writers)
-        folder.emplace(*options.save, session.steps(), writers);
       if (options.ranks)
         options.ranks->lookForCheckpoints(
             [folder = *options.save, begin = session.steps()]() -> std::optional<SavedStep> {
@@ -101,6 +99,13 @@ public:
 
 private:
   bool leads() const { return !options.ranks || options.ranks->leads(); }
+
+  /// Null where this rank saves nothing.
+  std::unique_ptr<CheckpointFolder> openFolder() const {
+    if (!options.save || !(leads() || writers))
+      return nullptr;
+    return std::make_unique<CheckpointFolder>(*options.save, session.steps(), writers);
+  }
 
   /// A run that ended between its last checkpoint and what comes behind all steps.
   void complete() {
@@ -385,8 +390,8 @@ private:
   const TrainOptions &options;
   Ranks *const writers; // if all ranks save together
   Progress progress;
+  std::unique_ptr<CheckpointFolder> folder; // before the log, which empties files of an earlier run
   RunLog log;
-  std::optional<CheckpointFolder> folder;
   std::optional<StopSignal> signals;
   Vote decision;      // on the next step
   bool proven = true; // the last checkpoint is
@@ -422,10 +427,14 @@ EvaluationRecord hydra::runtime::measureText(const PlanFile &file, Session &sess
   return record;
 }
 
+void hydra::runtime::checkSteps(const Session &session, int64_t steps) {
+  if (session.steps() > steps)
+    fail("--steps {}: the checkpoint is at step {} already", steps, session.steps());
+}
+
 TrainResult hydra::runtime::train(const PlanFile &file, Executor &executor, Session &session,
                                   const TrainOptions &options) {
-  if (session.steps() > options.steps)
-    fail("--steps {}: the checkpoint is at step {} already", options.steps, session.steps());
+  checkSteps(session, options.steps);
   Trainer trainer(file, executor, session, options);
   if (options.begin)
     options.begin();

@@ -57,6 +57,9 @@ struct TrainResult {
 EvaluationRecord measureText(const PlanFile &file, Session &session, size_t index,
                              const std::optional<std::string> &revision);
 
+/// Throws Error where the session has made more steps already.
+void checkSteps(const Session &session, int64_t steps);
+
 /// Trains until `options.steps`. Throws Error when the loss is not finite, when the data cannot be
 /// read, and when the last checkpoint cannot be saved; when another one cannot, or progress or logs
 /// cannot be written, a note says so on standard error and training goes on. What was profiled is

@@ -81,13 +81,17 @@ void AtomicFile::commit() {
   descriptor = -1;
   if (::close(file) != 0)
     failWith("close", errno);
-  const int directory = ::open(directoryOf(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (const int code = syncFolder(directoryOf(target)))
+    failWith("sync its directory", code);
+}
+
+int syncFolder(const std::filesystem::path &folder) {
+  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0)
-    failWith("open its directory", errno);
+    return errno;
   const int code = ::fsync(directory) == 0 ? 0 : errno;
   ::close(directory);
-  if (code != 0 && code != EINVAL) // EINVAL: the file system has no sync of directories
-    failWith("sync its directory", code);
+  return code == EINVAL ? 0 : code; // the file system has no sync of directories
 }
 
 } // namespace hydra::support

@@ -38,4 +38,8 @@ private:
   int descriptor = -1; // -1 once committed
 };
 
+/// What a folder has been given is still there after the power has failed. Returns 0 or an errno
+/// value; 0 too where a file system has no sync of folders.
+int syncFolder(const std::filesystem::path &folder);
+
 } // namespace hydra::support

@@ -31,29 +31,31 @@ void hydra::checkRanks(const runtime::PlanFile &file, uint64_t ranks) {
 
 void hydra::agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                          runtime::Channel &channel) {
-  const auto hash = file.bytes().subspan(24, 8); // that of the file, in its prologue
+  const auto hash = file.checksum();
   const auto given = [](const auto &flag) { return flag ? "yes" : "no"; };
-  channel.agree({{"the plan with hash", fmt::format("{:02x}", fmt::join(hash, ""))},
-                 {"--steps", std::to_string(options.steps)},
-                 {"--eval-every", std::to_string(options.evalEvery)},
-                 {"--eval-batches", std::to_string(options.evalBatches)},
-                 {"--eval-data", fmt::format("{}", fmt::join(options.evalData, ", "))},
-                 {"--eval-only", given(options.evalOnly)},
-                 {"--max-bad-steps", std::to_string(options.maxBadSteps.value_or(runtime::kMostBadSteps))},
-                 {"--safe", given(options.safe)},
-                 {"--safety-window", std::to_string(options.safetyWindow)},
-                 {"--safety-throughput", given(options.safetyThroughput)},
-                 {"--save", given(options.save)},
-                 {"--save-every", std::to_string(options.saveEvery)},
-                 {"--outputs", given(options.outputs)},
-                 {"--export", given(options.exportTo)},
-                 {"--bench", std::to_string(options.bench)},
-                 {"--profile", options.profile},
-                 {"--profile-steps", options.profileSteps},
-                 {"--dry-run", given(options.dryRun)},
-                 {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
-                 {"--sample-every", std::to_string(options.sampleEvery)},
-                 {"the choice of tokens", generationText(options)}});
+  channel.agree(
+      {{"the plan with hash", fmt::format("{:02x}", fmt::join(hash, ""))},
+       {"--steps", std::to_string(options.steps)},
+       {"--eval-every", std::to_string(options.evalEvery)},
+       {"--eval-batches", std::to_string(options.evalBatches)},
+       {"--eval-data", fmt::format("{}", fmt::join(options.evalData, ", "))},
+       {"--eval-only", given(options.evalOnly)},
+       {"--max-bad-steps", std::to_string(options.maxBadSteps.value_or(runtime::kMostBadSteps))},
+       {"--safe", given(options.safe)},
+       {"--safety-window", std::to_string(options.safetyWindow)},
+       {"--safety-throughput", given(options.safetyThroughput)},
+       {"--save", given(options.save)},
+       {"--save-every", std::to_string(options.saveEvery)},
+       {"--outputs", given(options.outputs)},
+       {"--export", given(options.exportTo)},
+       {"--bench", std::to_string(options.bench)},
+       {"--bench-warmup", options.benchWarmup ? std::to_string(*options.benchWarmup) : "not"},
+       {"--profile", options.profile},
+       {"--profile-steps", options.profileSteps},
+       {"--dry-run", given(options.dryRun)},
+       {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
+       {"--sample-every", std::to_string(options.sampleEvery)},
+       {"the choice of tokens", generationText(options)}});
 }
 
 void hydra::agreeOnHosts(const runtime::PlanFile &file, runtime::Channel &channel) {
@@ -81,8 +83,9 @@ void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &execu
       {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))},
       {"as its policies", fmt::format("{}", fmt::join(session.policyFlags(), ", "))}};
   for (const runtime::Session::Measured &measured : session.measuredTexts())
-    claims.push_back({measured.name.empty() ? "as what is held out" : "as the text " + measured.name,
-                      fmt::format("{} batches of {}", measured.batches, measured.text->identity())});
+    claims.push_back(
+        {measured.name.empty() ? "as what is held out" : "as the text " + measured.name,
+         fmt::format("{} batches of {}", measured.batches, measured.text->identity())});
   for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
     claims.push_back(std::move(hash));
   channel.agree(claims);

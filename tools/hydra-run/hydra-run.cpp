@@ -480,10 +480,12 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     print(table);
     return 0;
   }
+  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
+  if (trains && !options.evalOnly)
+    runtime::checkSteps(session, options.steps);
   std::optional<runtime::SessionOutputs> outputs;
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
-  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
   // Else a guard decides.
   if (!trains && session.hasSafeForm())
     session.useForm(formToGoOn(options, file, executor, session, channel));
