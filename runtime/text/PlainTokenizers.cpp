@@ -5,6 +5,7 @@
 #include "runtime/support/Shown.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
 #include <charconv>
 
 using namespace hydra::text;
@@ -69,6 +70,37 @@ private:
   const Tokenizer &tokenizer;
 };
 
+/// A stream that has read the tokens before. What it has not handed on of them, because it may
+/// change or is no whole character, is there as well and is left out of what follows.
+class StreamBehind : public TextStream {
+public:
+  StreamBehind(const Tokenizer &tokenizer, std::span<const int32_t> ids)
+      : stream(tokenizer.stream()) {
+    const std::unique_ptr<TextStream> same = tokenizer.stream();
+    for (const int32_t id : ids) {
+      stream->add(id);
+      same->add(id);
+    }
+    owed = same->finish();
+  }
+  std::string add(int32_t id) override { return withoutOwed(stream->add(id)); }
+  std::string finish() override { return withoutOwed(stream->finish()); }
+
+private:
+  std::string withoutOwed(std::string text) {
+    if (text.empty())
+      return text;
+    const auto same = std::ranges::mismatch(text, owed).in1 - text.begin();
+    const bool more = same == std::ssize(text); // of it may follow
+    owed.erase(0, more ? static_cast<size_t>(same) : owed.size());
+    text.erase(0, static_cast<size_t>(same));
+    return text;
+  }
+
+  std::unique_ptr<TextStream> stream;
+  std::string owed;
+};
+
 class IdStream : public TextStream {
 public:
   std::string add(int32_t id) override { return fmt::format(" {}", id); }
@@ -119,6 +151,10 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, Specials specials) c
   for (const int32_t id : ids)
     all += text->add(id);
   return all + text->finish();
+}
+
+std::unique_ptr<TextStream> Tokenizer::streamBehind(std::span<const int32_t> ids) const {
+  return std::make_unique<StreamBehind>(*this, ids);
 }
 
 const std::vector<int32_t> &Tokenizer::stopIds() const {

@@ -74,6 +74,10 @@ public:
   /// The same of tokens one after the other. The stream must not outlive the tokenizer.
   virtual std::unique_ptr<TextStream> stream(Specials specials = Specials::leaveOut) const = 0;
 
+  /// The text of tokens that follow others, whose text is there already: what they add to it, with
+  /// the space between two words that decoders leave out in front of a text.
+  std::unique_ptr<TextStream> streamBehind(std::span<const int32_t> ids) const;
+
   /// Ids are in [0, idLimit()); 0: the tokenizer does not know.
   virtual int64_t idLimit() const = 0;
 

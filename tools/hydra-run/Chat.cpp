@@ -106,7 +106,10 @@ private:
   }
 
   TextEnd answer(const std::vector<int32_t> &turn) {
-    const std::unique_ptr<text::TextStream> stream = tokenizer.stream();
+    // Behind a word the first space stands for what is between; behind a line it is said.
+    const bool behindLine = tokenizer.decode(turn, text::Specials::show).ends_with('\n');
+    const std::unique_ptr<text::TextStream> stream =
+        behindLine ? tokenizer.streamBehind(turn) : tokenizer.stream();
     const TextEnd end = conversation.answer(
         turn, [] { return runtime::StopSignal::received() != 0; },
         [&](int32_t token) { print(stream->add(token)); });

@@ -78,7 +78,7 @@ std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
   for (const std::string &prompt : options.prompts) {
     prompts.push_back(tokenizer.encode(prompt));
     samples.push_back({prompt, ""});
-    streams.push_back(tokenizer.stream());
+    streams.push_back(tokenizer.streamBehind(prompts.back()));
   }
   runtime::generate(file, executor, prompts, settingsOf(options, tokenizer, seed),
                     [&](size_t i, int32_t token) { samples[i].text += streams[i]->add(token); });
@@ -95,7 +95,7 @@ std::string generateText(const RunOptions &options, const runtime::PlanFile &fil
   std::vector<Text> texts;
   for (const std::string &prompt : options.prompts) {
     prompts.push_back(tokenizer.encode(prompt));
-    texts.push_back({tokenizer.stream(), prompt});
+    texts.push_back({tokenizer.streamBehind(prompts.back()), prompt});
   }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();

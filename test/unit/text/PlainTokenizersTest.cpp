@@ -32,6 +32,16 @@ TEST(PlainTokenizers, BytesOfACharacterWaitForEachOther) {
   EXPECT_THROW(makeByteTokenizer()->stream()->add(256), Error);
 }
 
+TEST(PlainTokenizers, BytesThatAreThereAreNotRepeated) {
+  const std::unique_ptr<Tokenizer> bytes = makeByteTokenizer();
+  const std::unique_ptr<TextStream> stream = bytes->streamBehind(bytes->encode("a\xe2\x82"));
+  EXPECT_EQ(stream->add(0xac), "\xac");
+  EXPECT_EQ(stream->add('b'), "b");
+  const std::unique_ptr<TextStream> other = bytes->streamBehind(bytes->encode("\xe2"));
+  EXPECT_EQ(other->add('b'), "b");
+  EXPECT_EQ(bytes->streamBehind(bytes->encode("\xe2"))->finish(), "");
+}
+
 TEST(PlainTokenizers, IdsAreNumbers) {
   const std::unique_ptr<Tokenizer> ids = makeIdTokenizer();
   EXPECT_EQ(ids->encode("1, 22  333"), (std::vector<int32_t>{1, 22, 333}));

@@ -174,6 +174,30 @@ TEST(TokenizerFile, StripsBothEndsOfAStream) {
   EXPECT_EQ(stream->finish(), "");
 }
 
+// What decoders do to the first token alone, or until another follows, was done to the prompt.
+TEST(TokenizerFile, GoesOnBehindAPrompt) {
+  const auto behind = [](const json &decoder, std::vector<int32_t> prompt,
+                         std::vector<int32_t> ids) {
+    const auto tokenizer = parseTokenizer(with("/decoder", decoder).dump(), "t.json");
+    const auto stream = tokenizer->streamBehind(prompt);
+    std::string text;
+    for (const int32_t id : ids)
+      text += stream->add(id);
+    return text + stream->finish();
+  };
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "▁"}};
+  EXPECT_EQ(behind(metaspace, {1, 3}, {8, 4}), " b");
+  EXPECT_EQ(behind(metaspace, {1}, {8, 4}), "b"); // nothing is in front
+  json llama = small()["decoder"];
+  llama["decoders"].push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  EXPECT_EQ(behind(llama, {1, 8, 3}, {8, 4}), " b");
+  EXPECT_EQ(behind(llama, {1, 8, 3, 8}, {4}), "b");
+  EXPECT_EQ(behind({{"type", "WordPiece"}, {"prefix", "a"}, {"cleanup", false}}, {4}, {6, 4}),
+            "b b");
+  EXPECT_EQ(behind(nullptr, {3}, {4}), " b");
+  EXPECT_EQ(behind({{"type", "BPEDecoder"}, {"suffix", "b"}}, {3, 6}, {5, 6}), " ca");
+}
+
 TEST(TokenizerFile, SaysWhichFieldIsWrong) {
   EXPECT_EQ(errorOf(with("/model/type", "Neural")),
             "t.json: model.type is 'Neural', a model that is not supported");
