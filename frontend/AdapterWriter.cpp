@@ -1,4 +1,5 @@
 // A directory of PEFT's of the adapters in a file of Hydra's.
+#include "frontend/Conversion.h"
 #include "frontend/Lora.h"
 #include "frontend/Transfer.h"
 #include "runtime/support/AtomicFile.h"
@@ -117,7 +118,7 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
                                 support::byteSize(from[i]->dtype));
     support::toDoubles(from[i]->dtype, file.read(*from[i]), numbers);
     std::vector<std::byte> bytes(numbers.size() * support::byteSize(infos[i].dtype));
-    support::fromDoubles(infos[i].dtype, numbers, bytes);
+    writeNumbers(infos[i].dtype, numbers, bytes, from[i]->name);
     writer.append(infos[i].name, bytes);
   }
   writer.commit();

@@ -1,6 +1,7 @@
 // Names end in .lora_a and .lora_b; alpha and rank are in the metadata of the file.
 #include "frontend/Lora.h"
 
+#include "frontend/Conversion.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
@@ -102,7 +103,8 @@ std::vector<std::byte> Adapters::merged(const TensorPlace &matrix, support::DTyp
         sum[k] += b[n * rank + r] * a[r * columns + k];
     for (size_t k = 0; k < columns; ++k)
       row[k] += scale * sum[k];
-    support::fromDoubles(dtype, row, std::span(result).subspan(n * columns * to, columns * to));
+    writeNumbers(dtype, row, std::span(result).subspan(n * columns * to, columns * to),
+                 matrix.name);
   }
   return result;
 }

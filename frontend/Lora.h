@@ -31,7 +31,8 @@ public:
   std::optional<LowRank> of(std::string_view parameter) const;
   /// Whether a tensor is one.
   bool isPart(std::string_view tensor) const;
-  /// W + alpha / rank B A, in `dtype`, row-major. A whole matrix is in memory.
+  /// W + alpha / rank B A, in `dtype`, row-major. A whole matrix is in memory. Throws Error where
+  /// the format cannot hold a number.
   std::vector<std::byte> merged(const support::TensorPlace &matrix, support::DType dtype) const;
 
 private:

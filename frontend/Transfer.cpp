@@ -1,12 +1,12 @@
 // Checks of names and shapes first, then bytes.
 #include "frontend/Transfer.h"
 
+#include "frontend/Conversion.h"
 #include "frontend/Lora.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -56,18 +56,12 @@ std::vector<std::byte> convert(std::vector<std::byte> bytes, DType from, DType t
   const size_t elements = bytes.size() / support::byteSize(from), size = support::byteSize(to);
   std::vector<std::byte> result(elements * size);
   constexpr size_t kChunk = 4096;
-  std::vector<double> doubles(kChunk), held(kChunk);
+  std::vector<double> doubles(kChunk);
   for (size_t i = 0; i < elements; i += kChunk) {
     const size_t count = std::min(kChunk, elements - i), wide = support::byteSize(from);
     const std::span<double> part = std::span(doubles).first(count);
     support::toDoubles(from, std::span(bytes).subspan(i * wide, count * wide), part);
-    const auto converted = std::span(result).subspan(i * size, count * size);
-    support::fromDoubles(to, part, converted);
-    support::toDoubles(to, converted, std::span(held).first(count));
-    for (size_t n = 0; n < count; ++n)
-      if (std::isfinite(part[n]) && !std::isfinite(held[n]))
-        fail("tensor '{}' has the number {:g}, which {} cannot hold", shown(name), part[n],
-             support::safetensorsName(to));
+    writeNumbers(to, part, std::span(result).subspan(i * size, count * size), name);
   }
   return result;
 }

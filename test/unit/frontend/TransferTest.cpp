@@ -342,4 +342,39 @@ TEST(WeightFiles, RefusesATruncatedShard) {
       "data; expected at most 136 (truncated file?)");
 }
 
+/// Adapters of rank 1 beside a matrix [2, 2]; all their numbers are `part`.
+void writeAdapters(const Folder &folder, float part) {
+  const std::vector<TensorInfo> infos = {{"w", DType::F32, {2, 2}},
+                                         {"w.lora_a", DType::F32, {1, 2}},
+                                         {"w.lora_b", DType::F32, {2, 1}}};
+  SafetensorsWriter writer(folder / "in", infos, {{"lora", R"({"alpha":2.0,"rank":1})"}});
+  for (const TensorInfo &info : infos) {
+    const std::vector<float> numbers(info.name == "w" ? 4 : 2, info.name == "w" ? 1.0f : part);
+    writer.append(info.name, std::as_bytes(std::span(numbers)));
+  }
+  writer.commit();
+}
+
+TEST(Transfer, AdaptersAreNotMadeInfinite) {
+  const Folder folder;
+  const auto merge = [&](std::optional<DType> dtype) {
+    return problemOf(folder,
+                     [&] { mergeWeights(SafetensorsFile(folder / "in"), dtype, folder / "out"); });
+  };
+  const auto exported = [&](std::optional<DType> dtype) {
+    const std::vector<NamedParameter> table = {{"w", {2, 2}, "model.w.weight"}};
+    return problemOf(folder, [&] {
+      exportAdapter(SafetensorsFile(folder / "in"), table, {}, dtype, "base", folder.root());
+    });
+  };
+  writeAdapters(folder, 200.0f);
+  EXPECT_EQ(merge(DType::F16), "tensor 'w' has the number 80001, which F16 cannot hold");
+  EXPECT_EQ(merge(std::nullopt), "");
+  EXPECT_EQ(exported(DType::F16), "");
+  writeAdapters(folder, 1e30f);
+  EXPECT_EQ(merge(std::nullopt), "tensor 'w' has the number 2e+60, which F32 cannot hold");
+  EXPECT_EQ(exported(DType::F16), "tensor 'w.lora_a' has the number 1e+30, which F16 cannot hold");
+  EXPECT_EQ(exported(std::nullopt), "");
+}
+
 } // namespace
