@@ -21,10 +21,13 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// The module of a tensor, as PyTorch calls it: `model.layers.0.self_attn.q_proj`.
-std::string moduleOf(const NamedParameter &parameter) {
+/// The module of a tensor, as PyTorch calls it: `model.layers.0.self_attn.q_proj`. PEFT adapts a
+/// model with a head, whose modules have the architecture's prefix whatever the files have.
+std::string moduleOf(const NamedParameter &parameter, const Architecture *bare) {
   const std::string &name = parameter.origin;
-  return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+  const std::string module =
+      name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
+  return bare && module != bare->names.head ? bare->prefix + module : module;
 }
 
 std::string lastPart(const std::string &module) {
@@ -34,12 +37,12 @@ std::string lastPart(const std::string &module) {
 /// What PEFT finds the modules by: the ends of their names where these are theirs alone, else all
 /// of the names.
 std::vector<std::string> targetsOf(std::span<const NamedParameter> table,
-                                   const std::set<std::string> &adapted) {
+                                   const std::set<std::string> &adapted, const Architecture *bare) {
   std::set<std::string> ends;
   for (const std::string &module : adapted)
     ends.insert(lastPart(module));
   const bool alone = std::ranges::all_of(table, [&](const NamedParameter &parameter) {
-    const std::string module = moduleOf(parameter);
+    const std::string module = moduleOf(parameter, bare);
     return adapted.contains(module) || !ends.contains(lastPart(module));
   });
   const std::set<std::string> &names = alone ? ends : adapted;
@@ -77,10 +80,13 @@ nlohmann::ordered_json configOf(const Adapters &adapters, const std::vector<std:
 
 void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::string &base, const std::filesystem::path &directory) {
+                   const std::string &base, const std::filesystem::path &directory,
+                   const Architecture *architecture) {
   const Adapters adapters(file);
   if (!adapters.any())
     fail("{}: has no adapters; expected what a plan of hydrac --lora has trained", file.name());
+  const Architecture *bare =
+      architecture && lacksPrefix(*architecture, table) ? architecture : nullptr;
   std::vector<const support::TensorPlace *> from;
   std::vector<support::TensorInfo> infos;
   std::set<std::string> adapted;
@@ -92,7 +98,7 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
     if (!low)
       continue;
     (parameter.transposed ? turned : straight) = &parameter;
-    const std::string module = moduleOf(parameter);
+    const std::string module = moduleOf(parameter, bare);
     adapted.insert(module);
     for (const auto &[place, part] : {std::pair(low->a, "lora_A"), std::pair(low->b, "lora_B")}) {
       from.push_back(place);
@@ -112,7 +118,7 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
         "fan_in_fan_out for all",
         file.name(), shown(turned->name), shown(straight->name));
   support::SafetensorsWriter writer(directory / "adapter_model.safetensors", infos,
-                                    {{"format", "pt"}});
+                                    {{"format", "pt"}, {"lora", file.metadata().at("lora")}});
   for (size_t i = 0; i < from.size(); ++i) {
     std::vector<double> numbers(static_cast<size_t>(from[i]->end - from[i]->begin) /
                                 support::byteSize(from[i]->dtype));
@@ -123,7 +129,7 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
   }
   writer.commit();
   const std::string config =
-      configOf(adapters, targetsOf(table, adapted), turned != nullptr, base).dump(2) + "\n";
+      configOf(adapters, targetsOf(table, adapted, bare), turned != nullptr, base).dump(2) + "\n";
   support::AtomicFile written(directory / "adapter_config.json");
   written.write(std::as_bytes(std::span(config)));
   written.commit();

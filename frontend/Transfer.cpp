@@ -221,6 +221,14 @@ bool lacksPrefix(const Architecture &a, const WeightFiles &weights) {
   return !a.prefix.empty() && !weights.find(name) && weights.find(name.substr(a.prefix.size()));
 }
 
+bool lacksPrefix(const Architecture &a, std::span<const NamedParameter> table) {
+  const std::string name = a.names.embedding + ".weight";
+  const auto has = [&](std::string_view origin) {
+    return std::ranges::any_of(table, [&](const auto &p) { return p.origin == origin; });
+  };
+  return !a.prefix.empty() && !has(name) && has(name.substr(a.prefix.size()));
+}
+
 Architecture withoutPrefix(Architecture a) {
   Names &n = a.names;
   for (std::string *name : {&n.embedding, &n.positions, &n.norm, &n.norm1, &n.q, &n.k, &n.v, &n.qkv,

@@ -15,6 +15,8 @@ namespace hydra::frontend {
 /// Whether the files have the trunk's names without the architecture's prefix, as those of a trunk
 /// alone do.
 bool lacksPrefix(const Architecture &architecture, const WeightFiles &weights);
+/// The same of the names that a model says by `from`.
+bool lacksPrefix(const Architecture &architecture, std::span<const NamedParameter> table);
 /// The architecture with the names that files without the prefix have.
 Architecture withoutPrefix(Architecture architecture);
 
@@ -47,10 +49,12 @@ void mergeWeights(const support::SafetensorsFile &file, std::optional<support::D
 
 /// Writes the adapters of a file of Hydra's alone, as PEFT has them: `adapter_config.json` and
 /// `adapter_model.safetensors` in a directory. `base`: what the configuration calls the model that
-/// they belong to. Throws Error for a file without any, and where PEFT has no word for which of the
-/// parameters are adapted.
+/// they belong to. `architecture`: whose prefix modules get where the table lacks it; null: none.
+/// Throws Error for a file without any, and where PEFT has no word for which of the parameters are
+/// adapted.
 void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::string &base, const std::filesystem::path &directory);
+                   const std::string &base, const std::filesystem::path &directory,
+                   const Architecture *architecture = nullptr);
 
 } // namespace hydra::frontend

@@ -36,6 +36,25 @@ fs::path weightsAt(const fs::path &path) {
   return path / kWeights;
 }
 
+/// What the file calls an adapter: as PEFT has it in the plan, or with or without the prefix of the
+/// trunk, which modules of a model with a head have, and published files of some models lack.
+std::string tensorIn(const hydra::runtime::GivenTensors &given, const Variable &variable) {
+  const std::string name = variable.adapter()->tensor()->str();
+  constexpr std::string_view base = "base_model.model.";
+  if (given.has(name) || !name.starts_with(base))
+    return name;
+  const std::string module = name.substr(base.size());
+  for (const std::string_view trunk : {"model.", "transformer.", "gpt_neox."}) {
+    const std::string other =
+        fmt::format("{}{}", base,
+                    module.starts_with(trunk) ? module.substr(trunk.size())
+                                              : fmt::format("{}{}", trunk, module));
+    if (given.has(other))
+      return other;
+  }
+  return name;
+}
+
 /// A configuration of PEFT, which must mean what the plan computes.
 class Configuration {
 public:
@@ -152,8 +171,7 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
   std::set<std::string, std::less<>> known, tensors;
   for (const Variable *variable : *file.plan().variables())
     if (isAdapter(*variable)) {
-      const std::string here = variable->name()->str(),
-                        there = variable->adapter()->tensor()->str();
+      const std::string here = variable->name()->str(), there = tensorIn(given, *variable);
       if (given.has(here) && given.has(there))
         fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
              shown(there));
@@ -162,13 +180,16 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
     }
   given.checkNames(known);
   checkScale(given, *scale);
-  if (std::error_code code; fs::is_directory(path, code))
-    Configuration(path / kConfig).check(*scale, tensors);
+  std::error_code code;
+  const bool directory = fs::is_directory(path, code);
+  const fs::path config = directory ? path / kConfig : path.parent_path() / kConfig;
+  if (directory || (!given.metadata().contains(kLoraKey) && fs::exists(config, code)))
+    Configuration(config).check(*scale, tensors);
 }
 
 std::string AdapterFile::nameOf(const Variable &variable) const {
   const std::string here = variable.name()->str();
-  return given.has(here) ? here : variable.adapter()->tensor()->str();
+  return given.has(here) ? here : tensorIn(given, variable);
 }
 
 } // namespace hydra::runtime

@@ -29,7 +29,8 @@ std::string textOf(const AdapterScale &scale);
 void checkScale(const GivenTensors &given, const AdapterScale &scale);
 
 /// All adapters of a plan, from a directory as PEFT writes it (adapter_config.json,
-/// adapter_model.safetensors), or a safetensors file with their names there or here.
+/// adapter_model.safetensors), or a safetensors file with their names there or here. A file that
+/// does not say of which rank and alpha it is goes by the adapter_config.json beside it, if any.
 class AdapterFile {
 public:
   /// Throws Error for a plan without adapters, a file that lacks one of them, holds anything else,

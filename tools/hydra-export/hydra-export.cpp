@@ -177,11 +177,7 @@ void compareLogits(ModelOp model, ModelOp expected, const Options &options) {
 LogicalResult loadExpected(frontend::Architecture architecture,
                            const std::vector<frontend::NamedParameter> &table,
                            ParsedModel &expected) {
-  const std::string name = architecture.names.embedding + ".weight";
-  const bool has = std::ranges::any_of(table, [&](const auto &p) { return p.origin == name; });
-  const bool hasBare = std::ranges::any_of(
-      table, [&](const auto &p) { return p.origin == name.substr(architecture.prefix.size()); });
-  if (!has && hasBare)
+  if (frontend::lacksPrefix(architecture, table))
     architecture = frontend::withoutPrefix(architecture);
   return expected.load(frontend::modelText(architecture, "expected"),
                        "the model of the configuration", "expected");
@@ -259,6 +255,9 @@ LogicalResult loadModel(const Options &options, ParsedModel &model) {
 
 /// Adapters alone.
 LogicalResult exportAdapter(const Options &options) {
+  std::optional<frontend::Architecture> architecture;
+  if (!options.config.empty())
+    architecture = frontend::readArchitecture(frontend::Config::open(options.config.getValue()));
   ParsedModel model;
   if (failed(loadModel(options, model)))
     return failure();
@@ -266,7 +265,7 @@ LogicalResult exportAdapter(const Options &options) {
   NewDirectory directory(options.output.getValue());
   frontend::exportAdapter(weights, frontend::namesOf(model.model()),
                           frontend::statesOf(model.model()), options.dtype.dtype(), baseOf(options),
-                          directory.path());
+                          directory.path(), architecture ? &*architecture : nullptr);
   directory.commit();
   return success();
 }

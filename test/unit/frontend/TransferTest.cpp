@@ -377,4 +377,21 @@ TEST(Transfer, AdaptersAreNotMadeInfinite) {
   EXPECT_EQ(exported(std::nullopt), "");
 }
 
+// PEFT adapts a model with a head: its modules have the prefix, whatever the weights' files have.
+TEST(Transfer, ModulesOfAdaptersHaveThePrefix) {
+  const Folder folder;
+  writeAdapters(folder, 2.0f);
+  const std::vector<NamedParameter> table = {{"embed", {5, 4}, "embed.weight"},
+                                             {"w", {2, 2}, "h.0.w.weight"}};
+  const Architecture a = architecture();
+  const auto exported = [&](const Architecture *which) {
+    exportAdapter(SafetensorsFile(folder / "in"), table, {}, std::nullopt, "base", folder.root(),
+                  which);
+    return SafetensorsFile(folder / "adapter_model.safetensors");
+  };
+  EXPECT_TRUE(exported(&a).find("base_model.model.model.h.0.w.lora_A.weight"));
+  EXPECT_TRUE(exported(nullptr).find("base_model.model.h.0.w.lora_A.weight"));
+  EXPECT_EQ(exported(&a).metadata().at("lora"), R"({"alpha":2.0,"rank":1})");
+}
+
 } // namespace
