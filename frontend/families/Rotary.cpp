@@ -46,7 +46,9 @@ void readYarn(Config &scaling, Rotary &rotary) {
   rotary.slow = scaling.positive("beta_slow", 1.0);
   rotary.truncate = scaling.flag("truncate", true);
   const double first = pairOfTurns(rotary, rotary.fast), last = pairOfTurns(rotary, rotary.slow);
-  if (!(std::max(std::floor(first), 0.0) <= std::min(std::ceil(last), rotary.width - 1.0)))
+  const double low = rotary.truncate ? std::floor(first) : first,
+               high = rotary.truncate ? std::ceil(last) : last;
+  if (!(std::max(low, 0.0) <= std::min(high, rotary.width - 1.0)))
     scaling.reject("beta_fast", "turns of a pair of channels, more than beta_slow");
   const auto given = scaling.findPositive("attention_factor");
   const auto scale = scaling.findPositive("mscale"), all = scaling.findPositive("mscale_all_dim");

@@ -190,6 +190,15 @@ TEST(Rotary, YarnAndLongRopeSharpenAttention) {
 }
 
 TEST(Rotary, PositionsOfTrainingAreSaidInOnePlace) {
+  // Whole pairs of channels can be in order where the numbers between them are not.
+  for (const bool truncate : {true, false})
+    EXPECT_EQ(problem(with(llama(), fmt::format(R"({{"rope_scaling": {{"rope_type": "yarn",
+                      "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 2.0,
+                      "beta_slow": 2.1, "truncate": {}}}}})",
+                                                truncate)
+                                        .c_str()))
+                  .empty(),
+              truncate);
   const auto yarn = [](const char *beside, const char *inside) {
     return fmt::format(R"({{{} "rope_scaling": {{"rope_type": "yarn", "factor": 4.0 {}}}}})",
                        beside, inside);
