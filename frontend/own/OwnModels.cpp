@@ -38,6 +38,12 @@ constexpr std::string_view kHydraBuffers[] = {
 
 constexpr std::string_view kMegalodonBuffers[] = {"inner.rope.inv_freq"};
 
+std::string_view textOf(const OwnModel &model) {
+  return std::ranges::find(kTexts, model.name,
+                           &std::pair<std::string_view, std::string_view>::first)
+      ->second;
+}
+
 /// Of a file that megalodon-jax wrote.
 std::optional<OwnModel> fromMetadata(const fs::path &file) {
   const support::SafetensorsFile weights(file);
@@ -96,10 +102,16 @@ std::optional<OwnModel> findOwnModel(const fs::path &source) {
   return fs::exists(weights) ? fromMetadata(weights) : std::nullopt;
 }
 
+std::string freePreset(const OwnModel &model, std::string preset) {
+  const std::string_view text = textOf(model);
+  while (text.find(fmt::format("hydra.preset {} ", symbolText(preset))) != std::string_view::npos ||
+         text.find(fmt::format("hydra.preset {}\n", symbolText(preset))) != std::string_view::npos)
+    preset += "-checkpoint";
+  return preset;
+}
+
 std::string ownModelText(const OwnModel &model, std::string_view preset) {
-  const auto found =
-      std::ranges::find(kTexts, model.name, &std::pair<std::string_view, std::string_view>::first);
-  std::string text(found->second), values;
+  std::string text(textOf(model)), values;
   for (const auto &[symbol, value] : model.symbols)
     values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", symbol, value);
   const size_t presets = text.find("  hydra.preset @");

@@ -25,6 +25,9 @@ struct OwnModel {
 /// supported.
 std::optional<OwnModel> findOwnModel(const std::filesystem::path &source);
 
+/// A name for a preset that the model's file has not: `preset`, with a suffix where it has that.
+std::string freePreset(const OwnModel &model, std::string preset);
+
 /// The text of the model's file, with a preset of these values.
 std::string ownModelText(const OwnModel &model, std::string_view preset);
 

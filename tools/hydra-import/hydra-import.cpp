@@ -131,7 +131,8 @@ LogicalResult importOwn(const Options &options, const frontend::OwnModel &own) {
     weights.emplace(source);
   support::checkOutputs(inputsOf(source, "the checkpoint", weights ? &*weights : nullptr),
                         {{"-o", options.output}, {"--weights", options.weights}});
-  const std::string preset = presetOf(options.directory), text = ownModelText(own, preset);
+  const std::string preset = frontend::freePreset(own, presetOf(options.directory)),
+                    text = ownModelText(own, preset);
   ParsedModel model;
   if (failed(model.load(text, options.output, preset)))
     return failure();

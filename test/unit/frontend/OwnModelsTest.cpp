@@ -140,3 +140,14 @@ TEST(OwnModels, MegalodonByItsConfiguration) {
   EXPECT_FALSE(findOwnModel(folder.root()));
   EXPECT_FALSE(findOwnModel(folder / "nothing"));
 }
+
+// Directories are often called as a preset of the model is.
+TEST(OwnModels, PresetsHaveFreeNames) {
+  OwnModel model{"ttt", {{"V", "97"}}};
+  EXPECT_EQ(freePreset(model, "run-3"), "run-3");
+  EXPECT_EQ(freePreset(model, "tin"), "tin");
+  EXPECT_EQ(freePreset(model, "tiny"), "tiny-checkpoint");
+  EXPECT_EQ(freePreset(model, "tiny-mlp"), "tiny-mlp-checkpoint");
+  model.name = "megalodon";
+  EXPECT_EQ(freePreset(model, "profile-train"), "profile-train-checkpoint");
+}
