@@ -167,6 +167,7 @@ bool MagnitudeParser::parse(cl::Option &option, StringRef, StringRef text, doubl
 bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
                       ArrayRef<const cl::OptionCategory *> categories) {
   support::reserveStandardStreams();
+  support::ignoreFileSizeSignal();
   state().program = sys::path::filename(argv[0]).str();
   // What --help prints is written when the program ends, by whoever destroys the stream; it must
   // not outlive the other two.

@@ -1,9 +1,10 @@
-// Standard input, output and error that the caller has closed.
+// Standard input, output and error that the caller has closed; signals about what is written.
 #pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <initializer_list>
 
 namespace hydra::support {
@@ -16,5 +17,9 @@ inline void reserveStandardStreams() {
     if (::fcntl(stream, F_GETFD) < 0)
       ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY); // the lowest free number
 }
+
+/// Makes a limit on the size of files an error of writing, like a full disk, which is said in one
+/// line, instead of the end of the program with its temporary files left.
+inline void ignoreFileSizeSignal() { std::signal(SIGXFSZ, SIG_IGN); }
 
 } // namespace hydra::support

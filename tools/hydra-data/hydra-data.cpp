@@ -327,8 +327,8 @@ int main(int argc, char **argv) {
       "  hydra-run plan.fb --data shards --steps 1000");
   if (const auto status = parseArguments(app, argc, argv, "hydra-data"))
     return *status;
-  std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
-  std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
+  support::ignoreFileSizeSignal();
+  std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is then an error of writing
   try {
     if (building->parsed())
       build(options);

@@ -608,8 +608,8 @@ int start(const RunOptions &options, char **arguments) {
 
 int main(int argc, char **argv) {
   support::reserveStandardStreams();
-  std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
-  std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
+  support::ignoreFileSizeSignal();
+  std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is then an error of writing
   try {
     RunOptions options;
     if (const std::optional<int> status = parseOptions(argc, argv, options))

@@ -156,8 +156,8 @@ int main(int argc, char **argv) {
              "  hydra-tokenize --tokenizer=model --encode 'To be, or not to be'");
   if (const auto status = parseArguments(app, argc, argv, "hydra-tokenize"))
     return *status;
-  std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
-  std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
+  support::ignoreFileSizeSignal();
+  std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is then an error of writing
   try {
     run(options);
   } catch (const std::exception &error) {
