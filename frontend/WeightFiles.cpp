@@ -5,6 +5,9 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
+#include <nlohmann/json.hpp>
+
+#include <fstream>
 #include <set>
 
 namespace fs = std::filesystem;
@@ -106,6 +109,22 @@ void WeightFiles::readIndex(const fs::path &directory, const fs::path &index) {
 const StoredTensor *WeightFiles::find(std::string_view name) const {
   const auto found = byName.find(name);
   return found == byName.end() ? nullptr : &found->second;
+}
+
+std::vector<fs::path> weightPaths(const fs::path &directory) {
+  const fs::path index = directory / "model.safetensors.index.json";
+  std::vector<fs::path> paths = {directory / "model.safetensors", index};
+  std::ifstream text(index);
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (const auto map = json.find("weight_map"); json.is_object() && map != json.end())
+    for (const auto &file : *map)
+      if (file.is_string())
+        paths.push_back(directory / file.get<std::string>());
+  std::erase_if(paths, [](const fs::path &path) {
+    std::error_code ignored;
+    return !fs::exists(path, ignored);
+  });
+  return paths;
 }
 
 } // namespace hydra::frontend

@@ -50,4 +50,7 @@ private:
   std::map<std::string, StoredTensor, std::less<>> byName;
 };
 
+/// What WeightFiles would read of a directory, as far as it is there: nothing is checked.
+std::vector<std::filesystem::path> weightPaths(const std::filesystem::path &directory);
+
 } // namespace hydra::frontend

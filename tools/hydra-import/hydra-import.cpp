@@ -69,12 +69,18 @@ std::string presetOf(const std::string &directory) {
                                  .string());
 }
 
-/// What is read, for checkOutputs.
+/// What is read of `source`, for checkOutputs; its weights too where none are asked for, which
+/// would be lost all the same.
 std::vector<support::NamedFile> inputsOf(const fs::path &what, const char *name,
-                                         const frontend::WeightFiles *weights) {
+                                         const fs::path &source) {
   std::vector<support::NamedFile> inputs = {{name, what}};
-  if (weights)
-    for (const fs::path &path : weights->paths())
+  for (const char *file : {"config.json", "meta.json"})
+    if (std::error_code code; fs::exists(source / file, code))
+      inputs.push_back({"the configuration", source / file});
+  if (!fs::is_directory(source))
+    inputs.push_back({"a file of weights", source});
+  else
+    for (const fs::path &path : frontend::weightPaths(source))
       inputs.push_back({"a file of weights", path});
   return inputs;
 }
@@ -103,7 +109,7 @@ LogicalResult importArchitecture(const Options &options) {
     if (frontend::lacksPrefix(architecture, *weights))
       architecture = frontend::withoutPrefix(architecture);
   }
-  support::checkOutputs(inputsOf(config, "the configuration", weights ? &*weights : nullptr),
+  support::checkOutputs(inputsOf(config, "the configuration", directory),
                         {{"-o", options.output}, {"--weights", options.weights}});
   const std::string preset = presetOf(options.directory),
                     text = frontend::modelText(architecture, preset);
@@ -129,7 +135,7 @@ LogicalResult importOwn(const Options &options, const frontend::OwnModel &own) {
   std::optional<frontend::WeightFiles> weights;
   if (!options.weights.empty())
     weights.emplace(source);
-  support::checkOutputs(inputsOf(source, "the checkpoint", weights ? &*weights : nullptr),
+  support::checkOutputs(inputsOf(source, "the checkpoint", source),
                         {{"-o", options.output}, {"--weights", options.weights}});
   const std::string preset = frontend::freePreset(own, presetOf(options.directory)),
                     text = ownModelText(own, preset);
@@ -157,8 +163,9 @@ LogicalResult importIntoModel(const Options &options) {
     support::fail("cannot open the model {}: {}", support::shownPath(options.model.getValue()),
                   problem);
   const frontend::WeightFiles weights(options.directory.getValue());
-  support::checkOutputs(inputsOf(options.model.getValue(), "the model", &weights),
-                        {{"--weights", options.weights}});
+  support::checkOutputs(
+      inputsOf(options.model.getValue(), "the model", options.directory.getValue()),
+      {{"--weights", options.weights}});
   ParsedModel model;
   if (failed(model.load(text->getBuffer().str(), options.model, options.preset,
                         {options.set.begin(), options.set.end()})))
