@@ -45,7 +45,7 @@ TextEnd Conversation::answer(std::span<const int32_t> turn,
     text.tokens.push_back(token);
     emit(token);
   }
-  return TextEnd::tokens;
+  return room() && *room() == 0 ? TextEnd::context : TextEnd::tokens;
 }
 
 } // namespace hydra::runtime

@@ -100,6 +100,9 @@ bool Server::handleNext(bool &more) {
   } else if (!initialized && *method != "initialize") {
     transport.reply(*id, make_error<LSPError>("the first request has to be 'initialize'",
                                               ErrorCode::ServerNotInitialized));
+  } else if (initialized && *method == "initialize") {
+    transport.reply(*id, make_error<LSPError>("'initialize' is the first request alone",
+                                              ErrorCode::InvalidRequest));
   } else {
     return handler.onCall(*method, given, *id);
   }

@@ -42,7 +42,7 @@ public:
       const TextEnd end = answer(turn);
       if (const int number = runtime::StopSignal::received(); number != 0 && number != SIGINT)
         return 128 + number; // as shells count
-      if (end == TextEnd::context) {
+      if (end == TextEnd::context || isFull()) {
         std::fprintf(
             stderr,
             "hydra-run: the conversation ends with the plan's context (hydrac --context)\n");
@@ -75,11 +75,20 @@ private:
   bool readLine(std::string &line) const {
     if (terminal)
       print("> ");
-    if (std::getline(std::cin, line))
+    if (std::getline(std::cin, line)) {
+      if (line.ends_with('\r'))
+        line.pop_back();
       return true;
+    }
     if (terminal)
       print("\n");
     return false;
+  }
+
+  /// Whether what stands around a line leaves no room for one.
+  bool isFull() const {
+    const std::optional<size_t> room = conversation.room();
+    return room && shape.encode(shape.next("")).size() >= *room;
   }
 
   /// The tokens to read for a line; none for an empty one, and for one that cannot be read, which
