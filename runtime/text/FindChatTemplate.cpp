@@ -8,6 +8,8 @@
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
 
 using namespace hydra::text;
 using hydra::support::fail;
@@ -22,10 +24,13 @@ std::string simplified(std::string text) {
   replaceAll(text, "\n", "\\n");
   for (const char *field : {"content", "role"})
     replaceAll(text, fmt::format("message.{}", field), fmt::format("message['{}']", field));
+  replaceAll(text, "~", "+");
   for (const char *sign : {"+", "|"})
     for (const auto &spaced : {fmt::format(" {}", sign), fmt::format("{} ", sign)})
       while (text.find(spaced) != std::string::npos)
         replaceAll(text, spaced, sign);
+  for (const char *between : {"' }}{{ '", "'}}{{'", "' }}{{'", "'}}{{ '", "' }}{{- '", "' -}}{{ '"})
+    replaceAll(text, between, "'+'");
   replaceAll(text, "'+'", "");
   return text;
 }
@@ -43,6 +48,85 @@ bool saysOtherSystem(const ChatForm &form, const std::string &text) {
         !text.substr(at).starts_with(said + "'"))
       return true;
   return false;
+}
+
+std::string_view wordAt(std::string_view text) {
+  size_t size = 0;
+  while (size < text.size() &&
+         (std::isalnum(static_cast<unsigned char>(text[size])) != 0 || text[size] == '_'))
+    ++size;
+  return text.substr(0, size);
+}
+
+bool isOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Whether what follows a member of a message makes another text of it: a filter, a method or a
+/// part other than those by which templates look for tools and thoughts.
+bool changesMember(std::string_view rest) {
+  if (rest.starts_with('|'))
+    return !isOneOf(wordAt(rest.substr(1)), {"trim", "length", "tojson", "string", "list", "safe"});
+  if (rest.starts_with('.'))
+    return !isOneOf(wordAt(rest.substr(1)),
+                    {"split", "startswith", "endswith", "strip", "get", "items"});
+  return rest.starts_with('[') && rest.substr(0, rest.find(']')).find(':') != rest.npos;
+}
+
+/// Whether the simplified template says what is in no conversation, leaves turns out, or changes
+/// what is said.
+bool saysMore(const ChatForm &form, const std::string &text) {
+  const std::string_view all = text;
+  const auto eachBehind = [&](std::string_view what, const auto &is) {
+    for (size_t at = 0; (at = all.find(what, at)) != all.npos;)
+      if (at += what.size(); is(all.substr(at)))
+        return true;
+    return false;
+  };
+  const auto letter = [](std::string_view rest) {
+    return !rest.empty() && std::isalpha(static_cast<unsigned char>(rest[0])) != 0;
+  };
+  for (const std::string_view member : {"['content']", ".content", "['role']", ".role"})
+    if (eachBehind(member, changesMember))
+      return true;
+  if (eachBehind("messages[", [](std::string_view rest) {
+        const std::string_view part = rest.substr(0, rest.find(']'));
+        return part.find(':') != part.npos && !isOneOf(part, {"1:", "::-1"});
+      }))
+    return true;
+  // Messages are a list that the caller gives, or what is behind its first one.
+  for (const std::string_view more : {"]+messages", "messages+[", "messages|", "messages="})
+    if (all.find(more) != all.npos)
+      return true;
+  // A name for a text of the template's own.
+  if (eachBehind("set ", [&](std::string_view rest) {
+        const std::string_view name = wordAt(rest);
+        rest.remove_prefix(name.size());
+        rest.remove_prefix(std::min(rest.find_first_not_of(" ="), rest.size()));
+        return rest.starts_with('\'') && letter(rest.substr(1)) &&
+               !isOneOf(name, {"date_string", "role"});
+      }))
+    return true;
+  const bool tools = all.find("tools") != all.npos,
+             thinks = all.find("enable_thinking") != all.npos;
+  for (const std::string_view tag : {"{{ '", "{{- '", "{{'", "{{-'"})
+    if (eachBehind(tag, [&](std::string_view rest) {
+          return (letter(rest) && !tools) || (rest.starts_with("<think>") && !thinks) ||
+                 rest.starts_with("<s>") || rest.starts_with("<bos>") ||
+                 rest.starts_with("<|begin_of_text|>");
+        }))
+      return true;
+  // What stands behind every turn.
+  std::string end(form.userBehind);
+  replaceAll(end, "\n", "\\n");
+  if (end.starts_with('<') &&
+      eachBehind(end, [](std::string_view rest) { return rest.starts_with("\\n"); }))
+    return true;
+  for (const std::string_view behind : {"{{ '\\n' }}{% endfor", "{{'\\n'}}{% endfor",
+                                        "{{ eos_token }}{% endfor", "{{eos_token}}{% endfor"})
+    if (all.find(behind) != all.npos)
+      return true;
+  return all.find("assistant\\n<think>") != all.npos && form.name != "plain" && !thinks;
 }
 
 /// Where the next tag begins; npos: there is none.
@@ -107,7 +191,7 @@ bool isForm(const ChatForm &form, const std::string &text, const std::string &lo
   return !form.marks.empty() && std::ranges::all_of(form.marks, holds) &&
          std::ranges::none_of(form.strangers, holds) &&
          holds("bos_token") == (form.begin == "{bos}") && loose == form.loose &&
-         !saysOtherSystem(form, text);
+         !saysOtherSystem(form, text) && !saysMore(form, text);
 }
 
 /// The one of a list of templates that is for conversations.

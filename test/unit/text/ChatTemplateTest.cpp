@@ -318,6 +318,36 @@ TEST_F(Chat, TemplatesAreKnownByWhatTheySay) {
         "{{- '}}' }}x" + turns, "\n{{ '' }}\n" + turns, turns + "{{ x | trim }}", std::string("{{"),
         "{{- '<|im_start|>system\nYou are a dog.<|im_end|>\\n' }}" + turns})
     EXPECT_NE(found(other).find(none), std::string::npos) << other << ": " << found(other);
+  // Nor are those that add a text of their own, leave turns out or change what is said.
+  const std::string plain =
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
+      "'<|im_start|>assistant\\n' }}{% endif %}";
+  EXPECT_EQ(found(plain), "chatml");
+  const auto with = [&](const std::string &from, const std::string &to) {
+    std::string text = plain;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string unless = "{% if messages[0]['role'] != 'system' %}",
+                    content = "message['content']";
+  for (const std::string &other :
+       {unless +
+            "{% set sys = 'You are D.' %}{{ '<|im_start|>system\\n' + sys + '<|im_end|>\\n' "
+            "}}{% endif %}" +
+            plain,
+        unless + "{{ '<|im_start|>system\\n' ~ 'You are D.<|im_end|>\\n' }}{% endif %}" + plain,
+        unless + "{{ '<|im_start|>system\\n' }}{{ 'You are D.<|im_end|>\\n' }}{% endif %}" + plain,
+        unless +
+            "{% set messages = [{'role':'system','content':'You are D.'}] + messages %}{% endif "
+            "%}" +
+            plain,
+        "{{ '<s>' }}" + plain, plain + "{{ 'Answer:' }}", plain + "{{ '<think>' }}",
+        with("in messages", "in messages[-1:]"), with("{% endfor", "{{ '\\n' }}{% endfor"),
+        with("{% endfor", "{{ eos_token }}{% endfor"), with(content, content + "|upper"),
+        with(content, content + "[:3]"), with(content, content + ".lstrip()"),
+        with(content, content + ".replace('a', 'b')"),
+        with("message['role']", "message['role'].upper()")})
+    EXPECT_NE(found(other).find(none), std::string::npos) << other << ": " << found(other);
   EXPECT_NE(found("\xff").find("chat_template.jinja: byte 0 is no UTF-8"), std::string::npos);
 
   // In tokenizer_config.json, alone or in a list, where there is no file of its own.
