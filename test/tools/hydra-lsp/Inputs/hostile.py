@@ -23,6 +23,7 @@ see(client.request("textDocument/hover", {})["error"]["code"], -32002)
 client.notify("textDocument/didChange", {})
 client.notify("$/setTrace", {"value": "off"})
 see("capabilities" in client.request("initialize", {"capabilities": {}})["result"], True)
+see(client.request("initialize", {"capabilities": {}})["error"]["code"], -32600)
 client.open(URI, CS336)
 see(client.diagnostics(URI), [])
 
