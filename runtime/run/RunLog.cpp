@@ -8,8 +8,10 @@
 #include "runtime/support/Shown.h"
 #include "runtime/text/Utf8.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -70,12 +72,14 @@ std::vector<std::pair<std::string, double>> numbersOf(const StepReport &report) 
   return numbers;
 }
 
+/// Of the table, behind that of the step.
+constexpr std::array kColumns = {
+    "loss",         "loss_mean", "learning_rate",     "grad_norm",
+    "clip_percent", "tokens",    "tokens_per_second", "flops_per_second",
+    "mfu",          "step_ms",   "data_ms",           "memory_bytes"};
+
 /// A row of the table; what is not known, is empty.
 std::string rowOf(const StepReport &report) {
-  constexpr const char *kColumns[] = {
-      "loss",         "loss_mean", "learning_rate",     "grad_norm",
-      "clip_percent", "tokens",    "tokens_per_second", "flops_per_second",
-      "mfu",          "step_ms",   "data_ms",           "memory_bytes"};
   const auto numbers = numbersOf(report);
   std::string row = std::to_string(report.step);
   for (const char *column : kColumns) {
@@ -142,12 +146,10 @@ RunLog::RunLog(const RunLogFiles &files, bool append) : histogramEvery(files.his
   if (files.jsonLines)
     lines = LineFile(*files.jsonLines, "the log", "{", append);
   if (files.csv) {
-    constexpr std::string_view header =
-        "step,loss,loss_mean,learning_rate,grad_norm,clip_percent,tokens,"
-        "tokens_per_second,flops_per_second,mfu,step_ms,data_ms,memory_bytes\n";
+    const std::string header = fmt::format("step,{}\n", fmt::join(kColumns, ","));
     table = LineFile(*files.csv, "the table", std::string("0123456789") + header.front(), append);
     if (table.wasEmpty())
-      table.write(std::string(header));
+      table.write(header);
   }
 }
 

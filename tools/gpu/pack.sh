@@ -197,6 +197,9 @@ eight-blocks --precision=fp8 --fp8-keep=none --fp8-least=1 --fp8-amax=delayed --
 eight-rows --precision=fp8 --fp8-keep=none --fp8-least=1 --fp8-amax=delayed --fp8-format=e4m3 --set L=1,D=224,H=7,Hk=7,F=576 --batch=2 --seq=40
 UPDATES
 rm "$out/two-blocks.json"
+# Launches of many arguments: rows of twelve parameters, and the gradients of 64 counted.
+compile test/gpu/Inputs/parts.mlir --preset=wide --batch=2048 --precision=bf16 --no-clip --target=h200 -o "$out/test/parts.plan"
+compile models/gpt2.mlir --preset=bytes --batch=2 --seq=64 --grad-histograms --target=h200 -o "$out/test/histograms.plan"
 # The other families learn: on the GPU and, here, on the CPU; HYDRA also by a curriculum.
 while read -r name flags; do
   compile $flags --preset=bytes --batch=8 --seq=128 --target=h200 -o "$out/test/$name.plan"

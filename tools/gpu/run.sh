@@ -95,6 +95,8 @@ if [[ $wanted == *" test "* ]]; then
     done
     rm -rf "$work"/{fused,again,apart,filtered}
   done
+  check "updates of rows of twelve parameters" bin/hydra-run test/parts.plan --seed 1 --steps 3
+  check "gradients of 64 parameters counted" bin/hydra-run test/histograms.plan --data test/text --tokenizer=bytes --steps 2 --log "$work/histograms"
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   for model in llama-fp8 llama-blocks llama-delayed llama-sweeps ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)

@@ -20,6 +20,8 @@
 // CLUSTERS-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [16, 1, 1, 1024, 0] source "{{.*}} __cluster_dims__(8, 1, 1) sample_{{.*}} Sampler<100000, 3, 8, 13, true>
 // Copies and fills that hydra-batch-copies has marked are one, with blocks for each.
 // CHECK-DAG: plan.kernel @[[COPIES:copies_[0-9]+]] rows 0 grain 0 launch [3, 1, 1, 256, 0] source "{{.*}}(uint4 * a0, const uint4 * a1, float * a2) { letLaterBegin(); waitForEarlier(); if (blockIdx.x < 1) return copyElements<uint4, 2, Dim<2, 1, 1>>(blockIdx.x - 0, a0, a1); fillElements<float, 300, Dim<300, 1, 1>>(blockIdx.x - 1, a2, float(1.{{0*}}e+00f)); }
+// Whole numbers are filled in as such: f32 has not all of them.
+// CHECK-DAG: plan.kernel @fill_{{[0-9]+}} {{.*}}fillElements<int, 64, Dim<64, 1, 1>>(blockIdx.x - 0, a0, (int)16777217); }
 // Small matmuls of 16-bit numbers whose batch no one distance reaches are one launch, with a block for each; one that the
 // library's call covers is the library's, as are those of f32.
 // CHECK-DAG: plan.kernel @[[SMALL:small_matmuls_[0-9]+]] rows 0 grain 0 launch [6, 1, 1, 128, 2560] source "{{.*}}(const bf16 * a0, const bf16 * a1, float * a2) { letLaterBegin(); waitForEarlier(); const int64 matrix = blockIdx.x; multiplySmall<false, 128>(Matrix<float, 16, 16, 16, 1, {{[0-9]+}}, false>{a2 + ((matrix) * 256)}, SmallMatrix<bf16, 16, 32, 64, 1>{a0 + ((matrix % 3) * 1024 + (matrix / 3) * 32)}, SmallMatrix<bf16, 16, 32, 32, 1>{a1 + ((matrix) * 512)}, a0);
@@ -179,5 +181,9 @@ plan.module @m {
     plan.grouped_linear(%x : memref<256x64xbf16>, %narrow : memref<3x6x64xbf16>, %offsets : memref<4xi32>) -> (%z : memref<256x6xbf16>) {label = "grouped_linear", op_class = #hydra.op_class<gemm>}
     plan.output "c" = %c : memref<3x192x64xf32>
     plan.output "z" = %z : memref<256x6xbf16>
+  }
+  plan.program @whole_numbers {
+    %n = plan.buffer transient other : memref<64xi32>
+    plan.fill 16777217.0 -> (%n : memref<64xi32>) {label = "fill"}
   }
 }

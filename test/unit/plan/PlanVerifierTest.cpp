@@ -348,6 +348,12 @@ std::vector<DamageCase> cases() {
          p.kernels[0]->instances = 513;
        },
        "kernels[0].instances: 513 lists of 3 arguments do not fit into a launch"},
+      {"ManyArguments",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.kernels[0]->arg_count = 513;
+       },
+       "kernels[0].instances: 1 lists of 513 arguments do not fit into a launch"},
       {"InstancesOnTheCpu", [](PlanT &p) { p.kernels[0]->instances = 2; },
        "kernels[0]: has a grid, but the target is the CPU"},
       {"RowsOnCuda",
