@@ -9,9 +9,10 @@ static constexpr int64_t kGrainBytes = 128 * 1024;
 static constexpr int64_t kLeastGrains = 16;
 static constexpr int64_t kMostSummedGrains = 64;
 
-// On GPUs. A block sums a grain, and all blocks are there at once: as many for each multiprocessor
-// as have 30 KiB on the way from memory, each the next row. Rows that no block holds in registers
-// have more on the way. Measured on an H200 from 512 x 768 to 65536 x 4096.
+// On GPUs. A block sums a grain: as many for each multiprocessor as have 30 KiB on the way from
+// memory, each the next row. Not all of them have registers at once everywhere; fewer gain no time
+// in a step (docs/laboratory.md). Rows that no block holds in registers have more on the way.
+// Measured on an H200 from 512 x 768 to 65536 x 4096.
 static constexpr int64_t kColumnsUnderWay = 5120;
 static constexpr int64_t kLongRow = 8192;
 static constexpr int64_t kLeastRows = 4; // of a grain: each is one more part to add

@@ -5,9 +5,14 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
+#include "runtime/support/KernelArguments.h"
+
 #include "mlir/IR/DialectInterface.h"
 
 namespace hydra::plan {
+
+/// Of a launch of a kernel that a backend has written, all of its instances together.
+inline constexpr size_t kMostArguments = support::kMostKernelArguments;
 
 /// Copies and fills that stand one behind the other with the same number do not need each other,
 /// and one launch may do them all: set by hydra-batch-copies.

@@ -5,8 +5,6 @@
 
 #include "dialects/hydra/Reference.h"
 
-#include "runtime/support/KernelArguments.h"
-
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -389,9 +387,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "has " << all << " arguments; expected " << each
                          << " for each of up to " << kernel.getInstances().value_or(1)
                          << " instances";
-  if (kernel.getSource() && getArgs().size() > support::kMostKernelArguments)
+  if (kernel.getSource() && getArgs().size() > kMostArguments)
     return emitOpError() << "has " << all << " arguments; a launch takes at most "
-                         << support::kMostKernelArguments;
+                         << kMostArguments;
   if (getAccess().size() != getArgs().size())
     return emitOpError() << "has " << getArgs().size() << " arguments but " << getAccess().size()
                          << " kinds of access";

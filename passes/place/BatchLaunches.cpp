@@ -3,7 +3,7 @@
 #include "passes/place/Batches.h"
 #include "passes/place/Sides.h"
 
-#include "runtime/support/KernelArguments.h"
+#include "dialects/plan/KernelExpansion.h"
 
 using namespace mlir;
 
@@ -84,8 +84,7 @@ private:
     auto [known, isNew] = latest.try_emplace(key, batches.size());
     if (!isNew) {
       Batch &batch = batches[known->second];
-      const size_t room =
-          support::kMostKernelArguments / std::max<size_t>(1, launch.getArgs().size());
+      const size_t room = plan::kMostArguments / std::max<size_t>(1, launch.getArgs().size());
       if (batch.launches.size() < room && mayRun(launch, batch.slot)) {
         batch.launches.push_back(launch);
         return batch.slot;

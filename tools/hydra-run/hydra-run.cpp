@@ -1,7 +1,4 @@
 // hydra-run: does what a plan is for.
-#include "runtime/cpu/Affinity.h"
-#include "runtime/cpu/CpuExecutor.h"
-#include "runtime/cuda/CudaExecutor.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
@@ -10,38 +7,33 @@
 #include "runtime/ranks/Launcher.h"
 #include "runtime/ranks/Plugin.h"
 #include "runtime/ranks/World.h"
-#include "runtime/run/Bench.h"
 #include "runtime/run/CheckpointNames.h"
-#include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
 #include "runtime/run/StandardOutput.h"
 #include "runtime/run/StartupTable.h"
-#include "runtime/run/StepProfiler.h"
-#include "runtime/run/Trainer.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
-#include "runtime/support/GitRevision.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/hydra-run/Agreement.h"
 #include "tools/hydra-run/Calibrate.h"
 #include "tools/hydra-run/Chat.h"
+#include "tools/hydra-run/Devices.h"
 #include "tools/hydra-run/Generation.h"
+#include "tools/hydra-run/GivenFiles.h"
 #include "tools/hydra-run/Options.h"
 #include "tools/hydra-run/RunDirectory.h"
 #include "tools/hydra-run/Texts.h"
+#include "tools/hydra-run/Work.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <span>
 
 using namespace hydra;
@@ -57,208 +49,8 @@ std::unique_ptr<text::Tokenizer> readTokenizer(const RunOptions &options) {
   return text::readTokenizer(options.tokenizer);
 }
 
-std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
-                                                  const runtime::PlanFile &file) {
-  if (!options.resume)
-    return std::nullopt;
-  if (*options.resume != "auto")
-    return runtime::Checkpoint(*options.resume, file);
-  if (!runtime::Checkpoint::exists(*options.save))
-    return std::nullopt;
-  return runtime::Checkpoint(*options.save, file);
-}
-
-constexpr const char *kParameters = "model.safetensors", *kStates = "optimizer.safetensors";
-
-/// The folder with parameters that a path names: itself, or a checkpoint, the newest of a folder or
-/// of a run; none: empty.
-std::filesystem::path folderOfWeights(const std::filesystem::path &path) {
-  std::error_code code;
-  for (const std::filesystem::path &folder :
-       {path, runtime::newestCheckpoint(path, -1),
-        runtime::newestCheckpoint(path / RunDirectory::kCheckpoints, -1)})
-    if (!folder.empty() && std::filesystem::exists(folder / kParameters, code))
-      return folder;
-  return {};
-}
-
-/// Files of parameters and averages, both of one checkpoint.
-struct GivenFiles {
-  std::optional<std::string> weights;
-  std::optional<std::filesystem::path> averages;
-};
-
-/// What --weights names, a file, or the parameters of a checkpoint or of the newest in a folder;
-/// and where the averages of --average are.
-GivenFiles givenFiles(const RunOptions &options, const runtime::Checkpoint *checkpoint) {
-  GivenFiles files;
-  if (!checkpoint) // which has them
-    files.weights = options.weights;
-  std::filesystem::path folder = checkpoint ? checkpoint->path() : "";
-  std::error_code code; // whoever reads a file says what is wrong with it
-  if (files.weights && std::filesystem::is_directory(*options.weights, code)) {
-    folder = folderOfWeights(*options.weights);
-    if (folder.empty())
-      fail("--weights: {} has no {}, nor a checkpoint that has one (hydra-run --export writes such "
-           "a file)",
-           support::shownPath(*options.weights), kParameters);
-    files.weights = (folder / kParameters).string();
-  }
-  if (!options.average)
-    return files;
-  if (folder.empty() || !std::filesystem::exists(folder / kStates, code))
-    fail("--average: {} is no checkpoint, which would have averages",
-         support::shownPath(folder.empty() ? options.weights.value_or("") : folder.string()));
-  files.averages = folder / kStates;
-  return files;
-}
-
 std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
   return text ? text->description() : options.inputs ? *options.inputs : "random tokens";
-}
-
-/// Where pretests are recorded: in the directory of a run, or beside a log.
-std::optional<std::filesystem::path> pretestsFile(const RunOptions &options) {
-  if (options.run)
-    return std::filesystem::path(*options.run) / RunDirectory::kPretests;
-  if (options.log)
-    return *options.log + "." + RunDirectory::kPretests;
-  return std::nullopt;
-}
-
-/// Trains and says how it ended: the status of the program. `sample` makes the texts of
-/// --sample-every, of so many tokens. `begin` is called once everything that the run writes to is
-/// open.
-int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-          runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
-          const std::optional<runtime::Checkpoint> &checkpoint,
-          const std::function<std::vector<runtime::TextSample>(int64_t)> &sample,
-          const std::function<void()> &begin) {
-  const runtime::PolicyFlags policies = session.policyFlags();
-  if (const auto cooldown = policies.find("cooldown");
-      cooldown != policies.end() && cooldown->second == "eval" &&
-      (options.evalEvery == 0 || !session.hasHeldOut()))
-    fail("--cooldown=eval needs --eval-every, and --data or --mix, of which a part is held out");
-  runtime::TrainOptions how;
-  how.ranks = ranks;
-  how.begin = begin;
-  how.steps = options.steps;
-  how.save = options.save;
-  how.saveEvery = options.saveEvery;
-  how.keep = options.keep;
-  how.evalEvery = options.evalEvery;
-  how.sampleEvery = options.sampleEvery;
-  how.sample = [&] { return sample(options.generate.tokens); };
-  if (options.sampleEvery > 0)
-    sample(0); // what is wrong with them is said before training
-  how.log = {.jsonLines = options.log, .csv = options.csv, .tensorboard = options.tensorboard};
-  how.revision = support::gitRevision(file.plan().header()->model_file()->str());
-  constexpr int64_t shortRun = 100, sparse = 10;
-  how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
-  how.log.histogramEvery = how.logEvery;
-  // mpirun gives ranks a terminal of their own, whatever its own output goes to.
-  how.live = ::isatty(STDOUT_FILENO) != 0 && !runtime::readEnvironment("OMPI_COMM_WORLD_SIZE");
-  how.plot = options.plot;
-  if (!options.profileSteps.empty()) {
-    const auto [first, last] = parseStepRange(options.profileSteps);
-    if (first <= session.steps() || last > options.steps)
-      fail("--profile-steps={}: this run makes the steps {} to {}", options.profileSteps,
-           session.steps() + 1, options.steps);
-    how.profile = {.form = options.profile, .first = first, .last = last};
-  }
-  how.safety = {.countsThroughput = options.safetyThroughput,
-                .safeForm = options.safe,
-                .pretests = pretestsFile(options)};
-  if (options.safetyWindow > 0)
-    how.safety.window = options.safetyWindow;
-  if (checkpoint)
-    how.safety.checkpoint = checkpoint->path();
-  runtime::TrainResult result = runtime::train(file, executor, session, how);
-  if (result.signal != 0) {
-    if (!ranks || ranks->leads())
-      std::fprintf(stderr,
-                   "hydra-run: stopped by signal %d after step %lld; --resume auto goes on\n",
-                   result.signal, static_cast<long long>(session.steps()));
-    constexpr int signalBase = 128; // as shells count
-    return signalBase + result.signal;
-  }
-  result.losses.push_back(result.lastEvaluation);
-  if (outputs)
-    outputs->write(result.losses);
-  return 0;
-}
-
-void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
-  session.advance();
-  for (const auto &[name, shape, values] : session.smallOutputs()) {
-    print(shape.empty() ? fmt::format("{} {:.8g}\n", name, values.front())
-                        : fmt::format("{} [{}]\n", name, fmt::join(shape, ", ")));
-    const size_t columns = shape.empty() ? 0 : static_cast<size_t>(shape.back());
-    for (size_t at = 0; columns > 0 && at < values.size(); at += columns)
-      print(fmt::format("  {:.6g}\n", fmt::join(std::span(values).subspan(at, columns), " ")));
-  }
-  if (outputs)
-    outputs->write({});
-}
-
-void writeText(const std::string &path, const std::string &text) {
-  support::AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-}
-
-void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-            runtime::Session &session, bool leads) {
-  const int count = options.bench > 0   ? options.bench
-                    : options.steps > 0 ? static_cast<int>(options.steps)
-                                        : kDefaultRepeats;
-  runtime::StepProfiler profiler(executor, session);
-  const int warmUpSteps = options.benchWarmup.value_or(kWarmUpSteps);
-  const bool asksFirst = !options.profile.empty() && warmUpSteps > 0;
-  std::vector<double> warmUp;
-  if (asksFirst) {
-    profiler.begin();
-    warmUp = runtime::timeSteps(session, 1);
-    profiler.takeFirst();
-    profiler.end();
-  }
-  for (const double time : runtime::timeSteps(session, warmUpSteps - (asksFirst ? 1 : 0)))
-    warmUp.push_back(time);
-  if (options.bench > 0 && (options.benchJson || !options.printsJson())) {
-    const std::vector<double> seconds = runtime::timeSteps(session, count);
-    if (!options.printsJson())
-      print(runtime::benchText(file, session, executor, seconds));
-    if (options.benchJson && leads)
-      writeText(*options.benchJson, runtime::benchJson(file, session, executor, {warmUp, seconds}));
-  }
-  if (options.profile.empty())
-    return;
-  profiler.begin();
-  runtime::timeSteps(session, count, [&](double seconds) { profiler.add(seconds); });
-  print(runtime::profileReport(options.profile, file, executor, profiler, leads));
-}
-
-/// Ranks that may use the same processors share them out.
-unsigned threadsOf(const RunOptions &options, const runtime::Channel *channel) {
-  if (options.threads > 0)
-    return options.threads;
-  return std::max(1u, runtime::usableProcessors() / (channel ? channel->sharers() : 1));
-}
-
-/// On several ranks each has the GPU of its number on its machine.
-runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *channel = nullptr,
-                                 uint32_t localRank = 0) {
-  const size_t number = options.device.find(':');
-  return {.device = number == std::string::npos ? static_cast<int>(localRank)
-                                                : std::stoi(options.device.substr(number + 1)),
-          .graph = options.graph,
-          .graphAfter = options.graphAfter,
-          .check = options.check,
-          .poison = options.poison,
-          .allowNondeterministic = options.allowNondeterministic,
-          .profile = !options.profile.empty(),
-          .threads = threadsOf(options, channel),
-          .ranks = channel};
 }
 
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
@@ -266,35 +58,6 @@ std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
   for (const planfile::MeshAxis *axis : *file.plan().mesh())
     mesh.push_back({axis->name()->str(), axis->size()});
   return mesh;
-}
-
-/// What the ranks of this machine may take, in equal parts; 0: all that there is.
-uint64_t memoryOf(const runtime::Channel *channel) {
-  return channel ? runtime::availableMemory() / channel->neighbours() : 0;
-}
-
-/// On the device asked for, or the one that the plan was compiled for.
-std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
-                                                const runtime::PlanFile &file,
-                                                runtime::Channel *channel,
-                                                runtime::Communicator *ranks, uint32_t localRank) {
-  const bool cuda = options.device.empty()
-                        ? file.plan().target()->kind() == planfile::TargetKind::cuda
-                        : options.device != "cpu";
-  if (const char *flag = options.check            ? "check"
-                         : !options.graph         ? "no-graph"
-                         : options.graphAfter > 0 ? "graph-after"
-                                                  : nullptr;
-      flag && !cuda)
-    fail("--{} is for GPUs; this plan runs on the CPU", flag);
-  if (!cuda)
-    return std::make_unique<runtime::CpuExecutor>(
-        file, runtime::CpuOptions{.threads = threadsOf(options, channel),
-                                  .memoryAvailable = memoryOf(channel),
-                                  .poison = options.poison,
-                                  .dryRun = options.dryRun,
-                                  .ranks = ranks});
-  return runtime::makeCudaExecutor(file, cudaOptions(options, channel, localRank));
 }
 
 /// What the flags say about the scalars of the plan. Throws Error.
@@ -343,16 +106,6 @@ void noteOtherSchedules(const runtime::PlanFile &file, const runtime::Checkpoint
                  "that begin\n",
                  name.c_str(), inPlan.c_str());
   }
-}
-
-/// Measures what the plan may do in several ways, and writes the plan with the fastest of them.
-void tune(const RunOptions &options, const runtime::PlanFile &file) {
-  if (file.plan().target()->kind() != planfile::TargetKind::cuda)
-    fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
-         support::shown(file.plan().target()->name()->string_view()));
-  const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
-  print(runtime::tunePlan(file, cudaOptions(options), *content));
-  runtime::writePlan(options.output, *content);
 }
 
 bool onlyGenerates(const RunOptions &options) {

@@ -8,8 +8,6 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/KernelExpansion.h"
 
-#include "runtime/support/KernelArguments.h"
-
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -196,7 +194,7 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
       return std::nullopt;
     row += part.rows;
   }
-  return row == update.rows && update.arguments() <= support::kMostKernelArguments
+  return row == update.rows && update.arguments() <= plan::kMostArguments
              ? std::optional(std::move(update))
              : std::nullopt;
 }

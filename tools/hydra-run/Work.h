@@ -1,0 +1,34 @@
+// What a run does with its session.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Checkpoint.h"
+#include "runtime/run/Session.h"
+#include "runtime/run/Trainer.h"
+#include "tools/hydra-run/Options.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace hydra {
+
+/// Trains and says how it ended: the status of the program. `sample` makes the texts of
+/// --sample-every, of so many tokens. `begin` is called once everything that the run writes to is
+/// open.
+int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
+          runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
+          const std::optional<runtime::Checkpoint> &checkpoint,
+          const std::function<std::vector<runtime::TextSample>(int64_t)> &sample,
+          const std::function<void()> &begin);
+
+/// One call of a plan that does not train: prints its small outputs, and writes all of them to
+/// `outputs` unless that is null.
+void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs);
+
+/// --bench and --profile: times steps, prints what they took, and writes what is asked for as JSON.
+void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
+            runtime::Session &session, bool leads);
+
+} // namespace hydra
