@@ -95,9 +95,11 @@ bool saysMore(const ChatForm &form, const std::string &text) {
       }))
     return true;
   // Messages are a list that the caller gives, or what is behind its first one.
-  for (const std::string_view more : {"]+messages", "messages+[", "messages|", "messages="})
+  for (const std::string_view more : {"]+messages", "messages+[", "messages="})
     if (all.find(more) != all.npos)
       return true;
+  if (eachBehind("messages|", [](std::string_view rest) { return wordAt(rest) != "length"; }))
+    return true;
   // A name for a text of the template's own.
   if (eachBehind("set ", [&](std::string_view rest) {
         const std::string_view name = wordAt(rest);

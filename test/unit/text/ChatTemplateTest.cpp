@@ -324,6 +324,15 @@ TEST_F(Chat, TemplatesAreKnownByWhatTheySay) {
       "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
       "'<|im_start|>assistant\\n' }}{% endif %}";
   EXPECT_EQ(found(plain), "chatml");
+  // As those do that look for the last question, and close a thought where none is wanted.
+  EXPECT_EQ(found("{%- set ns = namespace(last = messages|length - 1) %}{%- for message in "
+                  "messages[::-1] %}{%- set index = (messages|length - 1) - loop.index0 %}{%- if "
+                  "message['content'].startswith('<tool_response>') %}{%- set ns.last = index "
+                  "%}{%- endif %}{%- endfor %}" +
+                  plain +
+                  "{% if enable_thinking is defined and enable_thinking is false %}{{ "
+                  "'<think>\\n\\n</think>\\n\\n' }}{% endif %}"),
+            "chatml");
   const auto with = [&](const std::string &from, const std::string &to) {
     std::string text = plain;
     return text.replace(text.find(from), from.size(), to);
