@@ -41,6 +41,22 @@ Value sum(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> axes) {
   return SumOp::create(b, loc, x, b.getI64ArrayAttr(axes), UnitAttr());
 }
 
+Value largest(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> axes) {
+  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr(axes), UnitAttr());
+}
+
+Value slice(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
+  if (size == shapeOf(x)[axis])
+    return x;
+  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
+                         b.getI64IntegerAttr(size));
+}
+
+Value concat(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
+  return parts.size() == 1 ? parts.front()
+                           : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
+}
+
 Value sumTo(OpBuilder &b, Location loc, Value g, ArrayRef<int64_t> shape) {
   ArrayRef<int64_t> from = shapeOf(g);
   size_t missing = from.size() - shape.size();

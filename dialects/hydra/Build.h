@@ -26,6 +26,15 @@ mlir::Value sum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
 /// The sum of `g` over all positions that a broadcast from `shape` repeated: its transpose.
 mlir::Value sumTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value g,
                   llvm::ArrayRef<int64_t> shape);
+/// The largest numbers along `axes`.
+mlir::Value largest(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                    llvm::ArrayRef<int64_t> axes);
+/// `size` of x along an axis, from `start` on; x itself where that is all.
+mlir::Value slice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t axis,
+                  int64_t start, int64_t size);
+/// One behind the other along an axis; a single one is itself.
+mlir::Value concat(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> parts,
+                   int64_t axis);
 /// All leading dimensions as one: `[..., K]` to `[T, K]`.
 mlir::Value flattenRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 

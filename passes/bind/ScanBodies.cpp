@@ -99,8 +99,7 @@ void ScanBodies::restoreRows(Attribute rows) {
 namespace scans {
 
 Value slice(OpBuilder &b, Value v, int64_t axis, int64_t start, int64_t rows) {
-  return SliceOp::create(b, v.getLoc(), v, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
-                         b.getI64IntegerAttr(rows));
+  return build::slice(b, v.getLoc(), v, axis, start, rows);
 }
 
 FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ArrayRef<Value> sequences) {

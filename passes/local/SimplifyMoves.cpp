@@ -18,13 +18,6 @@ namespace {
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-simplify-moves";
 
-Value sliceOf(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
-  if (size == build::shapeOf(x)[axis])
-    return x;
-  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
-                         b.getI64IntegerAttr(size));
-}
-
 Value padOf(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t before, int64_t after) {
   if (before == 0 && after == 0)
     return x;
@@ -44,7 +37,7 @@ struct SliceBeforePad : OpRewritePattern<SliceOp> {
     if (static_cast<int64_t>(op.getAxis()) != axis) {
       if (!pad->hasOneUse())
         return failure();
-      Value part = sliceOf(rewriter, loc, pad.getX(), op.getAxis(), start, op.getSize());
+      Value part = build::slice(rewriter, loc, pad.getX(), op.getAxis(), start, op.getSize());
       rewriter.replaceOp(op, padOf(rewriter, loc, part, axis, pad.getBefore(), pad.getAfter()));
       return success();
     }
@@ -62,7 +55,7 @@ struct SliceBeforePad : OpRewritePattern<SliceOp> {
     };
     if (!pad->hasOneUse() && (begin != start || stop != end) && !llvm::all_of(op->getUsers(), pads))
       return failure();
-    Value part = sliceOf(rewriter, loc, pad.getX(), axis, begin - first, stop - begin);
+    Value part = build::slice(rewriter, loc, pad.getX(), axis, begin - first, stop - begin);
     rewriter.replaceOp(op, padOf(rewriter, loc, part, axis, begin - start, end - stop));
     return success();
   }

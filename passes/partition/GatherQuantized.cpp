@@ -263,11 +263,6 @@ private:
     return pieces;
   }
 
-  Value sliced(Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
-    return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
-                           b.getI64IntegerAttr(size));
-  }
-
   /// One exchange for the weights of all units. Matmuls read scales where they lie (kScaleBytes).
   void makePresentScales(MutableArrayRef<Gathered> units, MutableArrayRef<Pieces> pieces) {
     SmallVector<Value> largest;
@@ -297,7 +292,8 @@ private:
       if (!all)
         all = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
       for (size_t i = 0; i < each.weights.size(); ++i) {
-        Value one = sliced(own.loc, sliced(own.loc, all, 0, number++, 1), 1, 0, 1);
+        Value one =
+            build::slice(b, own.loc, build::slice(b, own.loc, all, 0, number++, 1), 1, 0, 1);
         own.scales.push_back(build::reshape(b, own.loc, one, {}));
       }
     }
@@ -327,7 +323,7 @@ private:
   /// Lets what read a weight read its 8 bits, its scale, and what was found of it.
   void replace(Location loc, Weight &weight, Value all, const Pieces &own, int64_t number,
                bool present) {
-    Value bits = sliced(loc, all, 0, weight.start, weight.size);
+    Value bits = build::slice(b, loc, all, 0, weight.start, weight.size);
     for (QuantizeOp quantize : weight.quantized)
       quantize.replaceAllUsesWith(
           build::reshape(b, loc, bits, build::shapeOf(quantize.getResult())));
@@ -337,7 +333,7 @@ private:
     }
     // A history compares what ranks have found, once a step (AmaxHistory).
     for (ReduceMaxOp reduce : weight.magnitudes) {
-      Value largest = build::reshape(b, loc, sliced(loc, own.largest, 0, number, 1), {});
+      Value largest = build::reshape(b, loc, build::slice(b, loc, own.largest, 0, number, 1), {});
       reduce.replaceAllUsesWith(
           build::broadcast(b, loc, largest, build::shapeOf(reduce.getResult())));
     }

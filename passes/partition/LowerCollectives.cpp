@@ -108,8 +108,8 @@ public:
     for (Part part : parts) {
       Value sum;
       for (int64_t rank = 0; rank < ranks; ++rank) {
-        Value own = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
-        own = SliceOp::create(b, loc, own, integer(1), integer(part.start), integer(part.size()));
+        Value own = build::slice(b, loc, all, 0, rank, 1);
+        own = build::slice(b, loc, own, 1, part.start, part.size());
         own = build::cast(b, loc, build::reshape(b, loc, own, build::shapeOf(part.value)), element);
         sum = sum ? AddOp::create(b, loc, sum, own).getResult() : own;
       }
@@ -129,8 +129,9 @@ public:
     SmallVector<Value> sums;
     for (int64_t at = 0; at < elements; at += most) {
       const int64_t size = std::min(most, elements - at);
-      sums.push_back(sumOfSlice(sliced(flat, 0, at, size),
-                                begin ? sliced(begin, 0, at, size) : Value(), across));
+      sums.push_back(sumOfSlice(build::slice(b, loc, flat, 0, at, size),
+                                begin ? build::slice(b, loc, begin, 0, at, size) : Value(),
+                                across));
     }
     return joined(sums, build::shapeOf(x));
   }
@@ -151,8 +152,9 @@ public:
       SmallVector<int64_t> shape{size};
       if (row > 1)
         shape = {size / row, row};
-      Value own = begin ? build::reshape(b, loc, sliced(begin, 0, at, size), shape) : Value();
-      sums.push_back(sumOfRows(exchange(sliced(pieces, 1, at, size)), shape, own));
+      Value own =
+          begin ? build::reshape(b, loc, build::slice(b, loc, begin, 0, at, size), shape) : Value();
+      sums.push_back(sumOfRows(exchange(build::slice(b, loc, pieces, 1, at, size)), shape, own));
     }
     return joined(sums, result);
   }
@@ -185,10 +187,6 @@ private:
 
   bool isRounded(Value x) const { return build::typeOf(x).getElementType() != element; }
 
-  Value sliced(Value x, int64_t axis, int64_t start, int64_t size) {
-    return SliceOp::create(b, loc, x, integer(axis), integer(start), integer(size));
-  }
-
   /// What slices have become, one behind the other.
   Value joined(ArrayRef<Value> sums, ArrayRef<int64_t> shape) {
     slices += sums.size() - 1;
@@ -217,7 +215,7 @@ private:
       sum = across(sum);
     Value all = gather(build::reshape(b, loc, sum, {piece}));
     if (piece * ranks > elements)
-      all = SliceOp::create(b, loc, all, integer(0), integer(0), integer(elements));
+      all = build::slice(b, loc, all, 0, 0, elements);
     all = build::reshape(b, loc, all, build::typeOf(x).getShape());
     // Rounded it would lose what it has gathered so far.
     return start && rounded ? AddOp::create(b, loc, start, all).getResult() : all;
@@ -237,7 +235,7 @@ private:
     all = build::reshape(b, loc, all, rows);
     Value sum = start;
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      Value part = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
+      Value part = build::slice(b, loc, all, 0, rank, 1);
       part = build::cast(b, loc, build::reshape(b, loc, part, shape), element);
       sum = sum ? AddOp::create(b, loc, sum, part).getResult() : part;
     }

@@ -266,9 +266,7 @@ private:
 
   static Value slice(OpBuilder &b, Location loc, Value flat, int64_t start,
                      ArrayRef<int64_t> shape) {
-    Value own = SliceOp::create(b, loc, flat, b.getI64IntegerAttr(0), b.getI64IntegerAttr(start),
-                                b.getI64IntegerAttr(productOf(shape)));
-    return build::reshape(b, loc, own, shape);
+    return build::reshape(b, loc, build::slice(b, loc, flat, 0, start, productOf(shape)), shape);
   }
 
   ModelOp model;

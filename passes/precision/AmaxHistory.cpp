@@ -22,20 +22,6 @@ Value read(OpBuilder &b, Location loc, StateOp state) {
   return UseOp::create(b, loc, state.getBoundType(), state.getSymName());
 }
 
-Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
-  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
-}
-
-Value slice(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
-  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
-                         b.getI64IntegerAttr(size));
-}
-
-Value concat(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
-  return parts.size() == 1 ? parts.front()
-                           : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
-}
-
 Value compare(OpBuilder &b, Location loc, Value x, Predicate is, double bound) {
   return CompareOp::create(b, loc, x, build::constant(b, loc, x.getType(), bound), is);
 }
@@ -57,7 +43,7 @@ Value overRanks(OpBuilder &b, Location loc, MeshAttr mesh, Value amax) {
     amax = AllGatherOp::create(b, loc, build::reshape(b, loc, amax, {1, operands}),
                                b.getI64IntegerAttr(0), axis, b.getI64IntegerAttr(size),
                                b.getI64IntegerAttr(0));
-    amax = largest(b, loc, amax, 0);
+    amax = build::largest(b, loc, amax, {0});
   }
   return amax;
 }
@@ -231,18 +217,20 @@ std::optional<int64_t> AmaxHistory::rowOf(Value scale, StateOp history) {
 void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
   const Location loc = ofHistory(entry, Phase::forward);
   OpBuilder b = OpBuilder::atBlockBegin(&entry.getBody().front());
-  Value largestOf = largest(b, loc, read(b, loc, history), 1);
+  Value largestOf = build::largest(b, loc, read(b, loc, history), {1});
   int64_t first = 0;
   for (auto &[form, group] : groups) {
     const auto count = static_cast<int64_t>(group.size());
     // A matmul reads its scale where it lies, and not everywhere (kScaleBytes).
     constexpr int64_t kCopies = kScaleBytes / sizeof(float);
     Value amax = build::broadcast(
-        b, loc, build::reshape(b, loc, slice(b, loc, largestOf, 0, first, count), {count, 1}),
+        b, loc,
+        build::reshape(b, loc, build::slice(b, loc, largestOf, 0, first, count), {count, 1}),
         {count, kCopies});
     Value all = scales(b, loc, amax, form.first, form.second, timesOf(entry, form.first));
     for (auto [i, operand] : llvm::enumerate(group)) {
-      Value own = slice(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), 1, 0, 1);
+      Value own =
+          build::slice(b, loc, build::slice(b, loc, all, 0, static_cast<int64_t>(i), 1), 1, 0, 1);
       operand.scale.replaceAllUsesWith(build::reshape(b, loc, own, {}));
     }
     first += count;
@@ -270,17 +258,18 @@ Value AmaxHistory::findLargest(EntryOp entry) {
       });
       b.setInsertionPointAfterValue(last.elements);
       const auto count = static_cast<int64_t>(same.size());
-      Value all = concat(
+      Value all = build::concat(
           b, loc,
           llvm::map_to_vector(same, [](const Operand &operand) { return operand.magnitudes; }), 0);
       if (type.getNumElements() > 1)
-        all = largest(b, loc, build::reshape(b, loc, all, {count, type.getNumElements()}), 1);
+        all = build::largest(b, loc, build::reshape(b, loc, all, {count, type.getNumElements()}),
+                             {1});
       all = build::cast(b, loc, all, b.getF32Type());
       const double times = timesOf(entry, form.first);
       parts.push_back(times == 1.0 ? all : build::scale(b, loc, all, 1.0 / times));
     }
   b.setInsertionPoint(entry.getReturn());
-  return concat(b, loc, parts, 0);
+  return build::concat(b, loc, parts, 0);
 }
 
 /// The history [operands, N] with what a rank has found in a step, [operands], and others with it,
@@ -306,8 +295,8 @@ Value AmaxHistory::shifted(OpBuilder &b, Location loc, Value rows, Value newest)
   newest = build::reshape(b, loc, newest, {shape[0], 1});
   SmallVector<Value> columns{newest};
   if (shape[1] > 1)
-    columns.push_back(slice(b, loc, rows, 1, 0, shape[1] - 1));
-  Value moved = concat(b, loc, columns, 1);
+    columns.push_back(build::slice(b, loc, rows, 1, 0, shape[1] - 1));
+  Value moved = build::concat(b, loc, columns, 1);
   Value ofEach = build::broadcast(b, loc, newest, shape);
   for (Value taken : {compare(b, loc, ofEach, Predicate::gt, 0.0),
                       compare(b, loc, ofEach, Predicate::le, std::numeric_limits<float>::max())})

@@ -18,11 +18,6 @@ namespace hydra {
 
 namespace {
 
-using pieces::joined;
-using pieces::largest;
-using pieces::magnitudesOfRows;
-using pieces::sliced;
-
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-keep-quantized";
 /// The largest magnitudes of the weights as they are, which the next step is to remember.
@@ -283,7 +278,7 @@ private:
         continue;
       OpBuilder b(quantize);
       const Location loc = madeBy(kPass, quantize.getLoc());
-      Value copies = joined(
+      Value copies = build::concat(
           b, loc,
           llvm::map_to_vector(it->second.copies, [&](StateOp copy) { return read(b, loc, copy); }),
           it->second.axis);
@@ -305,7 +300,7 @@ private:
     int64_t first = 0, run = 0; // of the rows of a part; rows in front of it that are kept
     auto takeRun = [&](int64_t end) {
       if (run > 0)
-        parts.push_back(sliced(b, loc, known, numberOf(end - run), run));
+        parts.push_back(build::slice(b, loc, known, 0, numberOf(end - run), run));
       run = 0;
     };
     for (Value part : found.getParts()) {
@@ -320,13 +315,13 @@ private:
         int64_t next = row + 1;
         while (next < end && !formats.count(next))
           ++next;
-        parts.push_back(sliced(b, loc, part, row - first, next - row));
+        parts.push_back(build::slice(b, loc, part, 0, row - first, next - row));
         row = next;
       }
       first = end;
     }
     takeRun(first);
-    found.replaceAllUsesWith(joined(b, loc, parts, 0));
+    found.replaceAllUsesWith(build::concat(b, loc, parts, 0));
     found.erase();
   }
 
@@ -364,14 +359,14 @@ private:
       int64_t end = first;
       for (; it != formats.end() && it->first == end; ++it)
         ++end;
-      parts.push_back(sliced(b, loc, x, first, end - first));
+      parts.push_back(build::slice(b, loc, x, 0, first, end - first));
     }
-    return joined(b, loc, parts, 0);
+    return build::concat(b, loc, parts, 0);
   }
 
   /// The scale [] of each kept weight by rows of the history, [weights, N].
   SmallVector<Value> scalesOf(OpBuilder &b, Location loc, Value rows) {
-    Value amax = largest(b, loc, rows, 1);
+    Value amax = build::largest(b, loc, rows, {1});
     llvm::SmallDenseMap<Type, Value> all; // by format
     SmallVector<Value> scales;
     for (auto &[row, format] : formats) {
@@ -379,7 +374,7 @@ private:
       if (!ofFormat)
         ofFormat = AmaxHistory::scales(b, loc, amax, OperandKind::Weight, format);
       scales.push_back(build::reshape(
-          b, loc, sliced(b, loc, ofFormat, static_cast<int64_t>(scales.size()), 1), {}));
+          b, loc, build::slice(b, loc, ofFormat, 0, static_cast<int64_t>(scales.size()), 1), {}));
     }
     return scales;
   }
@@ -441,7 +436,7 @@ private:
       }
       b.setInsertionPoint(entry.getReturn());
       if (!weight.isUnit())
-        findings.addWhole(numberOf(first), joined(b, loc, ofParameters, 0));
+        findings.addWhole(numberOf(first), build::concat(b, loc, ofParameters, 0));
     }
     updates.emplace_back(present, findings.ofAll(b, loc));
     addUpdates(entry, updates);
@@ -476,7 +471,7 @@ private:
         updates.emplace_back(copy, build::reshape(b, loc, q, param.getBoundType().getShape()));
       }
       if (!weight.isUnit())
-        findings.addWhole(numberOf(first), joined(b, loc, ofParameters, 0));
+        findings.addWhole(numberOf(first), build::concat(b, loc, ofParameters, 0));
     }
     updates.emplace_back(present, findings.ofAll(b, loc));
     addUpdates(entry, updates);

@@ -7,33 +7,11 @@ using namespace mlir;
 
 namespace hydra {
 
-namespace pieces {
-
-Value joined(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
-  return parts.size() == 1 ? parts.front()
-                           : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
-}
-
-Value sliced(OpBuilder &b, Location loc, Value x, int64_t start, int64_t size) {
-  if (size == build::shapeOf(x)[0])
-    return x;
-  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(0), b.getI64IntegerAttr(start),
-                         b.getI64IntegerAttr(size));
-}
-
-Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
-  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
-}
-
 Value magnitudesOfRows(OpBuilder &b, Location loc, Value x) {
   Value magnitudes = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
-  Value ofRows = largest(b, loc, magnitudes, build::typeOf(x).getRank() - 1);
+  Value ofRows = build::largest(b, loc, magnitudes, {build::typeOf(x).getRank() - 1});
   return build::reshape(b, loc, ofRows, {build::typeOf(ofRows).getNumElements()});
 }
-
-} // namespace pieces
-
-using namespace pieces;
 
 /// Of each of these magnitudes [rows of its own] the largest, [count] f32. Neighbours of as many
 /// rows are reduced at once.
@@ -45,11 +23,11 @@ static Value largestOfEach(OpBuilder &b, Location loc, ArrayRef<Value> magnitude
         magnitudes.take_while([&](Value other) { return other.getType() == type; });
     magnitudes = magnitudes.drop_front(same.size());
     const int64_t rows = build::shapeOf(same.front())[0];
-    Value all = joined(b, loc, same, 0);
+    Value all = build::concat(b, loc, same, 0);
     all = build::reshape(b, loc, all, {static_cast<int64_t>(same.size()), rows});
-    parts.push_back(build::cast(b, loc, largest(b, loc, all, 1), b.getF32Type()));
+    parts.push_back(build::cast(b, loc, build::largest(b, loc, all, {1}), b.getF32Type()));
   }
-  return joined(b, loc, parts, 0);
+  return build::concat(b, loc, parts, 0);
 }
 
 /// Neighbours that stay neighbours are moved together.
@@ -61,10 +39,10 @@ static Value inOrder(OpBuilder &b, Location loc, ArrayRef<std::pair<Value, int64
     while (size < places.size() &&
            places[size] == std::pair(from, first + static_cast<int64_t>(size)))
       ++size;
-    parts.push_back(sliced(b, loc, from, first, static_cast<int64_t>(size)));
+    parts.push_back(build::slice(b, loc, from, 0, first, static_cast<int64_t>(size)));
     places = places.drop_front(size);
   }
-  return joined(b, loc, parts, 0);
+  return build::concat(b, loc, parts, 0);
 }
 
 void KeptMagnitudes::addWhole(int64_t number, Value magnitudes) {
@@ -82,7 +60,7 @@ void KeptMagnitudes::addPieces(const UnitScales &unit, ArrayRef<int64_t> numbers
 Value KeptMagnitudes::ofAll(OpBuilder &b, Location loc) const {
   if (pieces.empty())
     return largestOfEach(b, loc, whole);
-  Value ofPieces = joined(b, loc, pieces, 0);
+  Value ofPieces = build::concat(b, loc, pieces, 0);
   ofPieces = layout->overRanks(b, loc, build::cast(b, loc, ofPieces, b.getF32Type()));
   SmallVector<std::pair<Value, int64_t>> places(wholeNumbers.size() + pieceNumbers.size());
   for (auto [i, number] : llvm::enumerate(pieceNumbers))

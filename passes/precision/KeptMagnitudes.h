@@ -8,19 +8,8 @@
 
 namespace hydra {
 
-/// Values along an axis.
-namespace pieces {
-
-mlir::Value joined(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> parts,
-                   int64_t axis);
-/// Of the first dimension.
-mlir::Value sliced(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t start,
-                   int64_t size);
-mlir::Value largest(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t axis);
 /// The largest magnitudes along the last axis of what has two axes or more, [rows].
 mlir::Value magnitudesOfRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
-
-} // namespace pieces
 
 /// The largest magnitudes of kept weights as a program finds them.
 class KeptMagnitudes {

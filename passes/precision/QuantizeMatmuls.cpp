@@ -211,7 +211,7 @@ private:
     made.tiles = build::reshape(b, loc, whole, {down, size, across, size});
     Value amax = TransposeOp::create(b, loc, largestMagnitudes(loc, made.tiles),
                                      b.getI64ArrayAttr({0, 2, 1}));
-    made.scale = scaleOf(loc, largestAlong(loc, amax, {2}), format);
+    made.scale = scaleOf(loc, build::largest(b, loc, amax, {2}), format);
     // Row by row first: kernels read one number for each row, and no group has them in its middle.
     made.ofRows = build::reshape(
         b, loc,
@@ -226,8 +226,9 @@ private:
   /// would write magnitudes of elements for the one that has these.
   Value largestMagnitudes(Location loc, Value tiles) {
     const int64_t last = build::typeOf(tiles).getRank() - 1;
-    Value above = largestAlong(loc, tiles, {last});
-    return MaxOp::create(b, loc, above, largestAlong(loc, NegOp::create(b, loc, tiles), {last}));
+    Value above = build::largest(b, loc, tiles, {last});
+    return MaxOp::create(b, loc, above,
+                         build::largest(b, loc, NegOp::create(b, loc, tiles), {last}));
   }
 
   Value scaleOf(Location loc, Value amax, Type format) {
@@ -288,10 +289,6 @@ private:
     return MaxOp::create(b, loc, value, NegOp::create(b, loc, value));
   }
 
-  Value largestAlong(Location loc, Value x, ArrayRef<int64_t> axes) {
-    return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr(axes), UnitAttr());
-  }
-
   /// Of rows, [rows]. Any axes will do; those of rows become part of the kernel that makes them.
   /// `columns`: of the matrix that is multiplied, whose rows come first.
   Value magnitudesOfRows(Location loc, Value value, int64_t columns) {
@@ -300,8 +297,8 @@ private:
     else if (build::typeOf(value).getRank() == 1) // it lies in a unit
       value = matrixOf(loc, value, columns);
     const int64_t last = build::typeOf(value).getRank() - 1;
-    Value ofRows = largestAlong(
-        loc, magnitudesOf(loc, value),
+    Value ofRows = build::largest(
+        b, loc, magnitudesOf(loc, value),
         innerAxes(build::shapeOf(value), columns).value_or(SmallVector<int64_t>{last}));
     return build::reshape(b, loc, ofRows, {build::typeOf(ofRows).getNumElements()});
   }
@@ -312,7 +309,7 @@ private:
     if (amax)
       return amax;
     amax = magnitudesOfRows(loc, value, columns);
-    amax = build::shapeOf(amax)[0] > 1 ? largestAlong(loc, amax, {0})
+    amax = build::shapeOf(amax)[0] > 1 ? build::largest(b, loc, amax, {0})
                                        : build::reshape(b, loc, amax, {});
     amax = build::cast(b, loc, amax, b.getF32Type());
     if (varies && mesh)
@@ -322,7 +319,7 @@ private:
         amax =
             AllGatherOp::create(b, loc, build::reshape(b, loc, amax, {1}), b.getI64IntegerAttr(0),
                                 axis, b.getI64IntegerAttr(size), b.getI64IntegerAttr(0));
-        amax = largestAlong(loc, amax, {0});
+        amax = build::largest(b, loc, amax, {0});
       }
     return amax;
   }

@@ -9,10 +9,6 @@ using namespace mlir;
 
 namespace hydra {
 
-static Value largestAlong(OpBuilder &b, Location loc, Value x, int64_t axis) {
-  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
-}
-
 int64_t UnitScales::block(int64_t most) const {
   int64_t block = most;
   for (int64_t start : starts)
@@ -54,9 +50,9 @@ Value UnitScales::largestOfEach(OpBuilder &b, Location loc, Value blocks) const 
   const int64_t count = build::shapeOf(blocks)[0], size = build::shapeOf(blocks)[1];
   const auto weights = static_cast<int64_t>(starts.size());
   Value largest = MaxOp::create(b, loc, blocks, NegOp::create(b, loc, blocks));
-  largest = largestAlong(b, loc, largest, 1);
+  largest = build::largest(b, loc, largest, {1});
   if (weights == 1)
-    return build::reshape(b, loc, largestAlong(b, loc, largest, 0), {1});
+    return build::reshape(b, loc, build::largest(b, loc, largest, {0}), {1});
   // Of which weight each block is, against the number of a weight: all of them in one pass.
   Value number = numbers(b, loc, count);
   Value zero = build::constant(b, loc, number.getType(), 0.0);
@@ -74,7 +70,7 @@ Value UnitScales::largestOfEach(OpBuilder &b, Location loc, Value blocks) const 
   Value own = CompareOp::create(b, loc, build::broadcast(b, loc, weight, all), each, Predicate::eq);
   Value spread = build::broadcast(b, loc, largest, all);
   Value nothing = build::constant(b, loc, spread.getType(), 0.0);
-  return largestAlong(b, loc, SelectOp::create(b, loc, own, spread, nothing), 1);
+  return build::largest(b, loc, SelectOp::create(b, loc, own, spread, nothing), {1});
 }
 
 Value UnitScales::overRanks(OpBuilder &b, Location loc, Value largest) const {
@@ -84,7 +80,7 @@ Value UnitScales::overRanks(OpBuilder &b, Location loc, Value largest) const {
   Value all = AllGatherOp::create(b, loc, build::reshape(b, loc, largest, {1, weights}),
                                   b.getI64IntegerAttr(0), over, b.getI64IntegerAttr(ranks),
                                   b.getI64IntegerAttr(0));
-  return largestAlong(b, loc, all, 0);
+  return build::largest(b, loc, all, {0});
 }
 
 /// The number [] that a broadcast repeats.
