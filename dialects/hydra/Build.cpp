@@ -46,10 +46,12 @@ Value largest(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> axes) {
 }
 
 Value slice(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
-  if (size == shapeOf(x)[axis])
-    return x;
   return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
                          b.getI64IntegerAttr(size));
+}
+
+Value partOf(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
+  return size == shapeOf(x)[axis] ? x : slice(b, loc, x, axis, start, size);
 }
 
 Value concat(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {

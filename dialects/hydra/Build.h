@@ -29,9 +29,12 @@ mlir::Value sumTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value g,
 /// The largest numbers along `axes`.
 mlir::Value largest(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                     llvm::ArrayRef<int64_t> axes);
-/// `size` of x along an axis, from `start` on; x itself where that is all.
+/// `size` of x along an axis, from `start` on.
 mlir::Value slice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t axis,
                   int64_t start, int64_t size);
+/// The same; x itself where that is all of it.
+mlir::Value partOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, int64_t axis,
+                   int64_t start, int64_t size);
 /// One behind the other along an axis; a single one is itself.
 mlir::Value concat(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> parts,
                    int64_t axis);

@@ -37,7 +37,7 @@ struct SliceBeforePad : OpRewritePattern<SliceOp> {
     if (static_cast<int64_t>(op.getAxis()) != axis) {
       if (!pad->hasOneUse())
         return failure();
-      Value part = build::slice(rewriter, loc, pad.getX(), op.getAxis(), start, op.getSize());
+      Value part = build::partOf(rewriter, loc, pad.getX(), op.getAxis(), start, op.getSize());
       rewriter.replaceOp(op, padOf(rewriter, loc, part, axis, pad.getBefore(), pad.getAfter()));
       return success();
     }
@@ -55,7 +55,7 @@ struct SliceBeforePad : OpRewritePattern<SliceOp> {
     };
     if (!pad->hasOneUse() && (begin != start || stop != end) && !llvm::all_of(op->getUsers(), pads))
       return failure();
-    Value part = build::slice(rewriter, loc, pad.getX(), axis, begin - first, stop - begin);
+    Value part = build::partOf(rewriter, loc, pad.getX(), axis, begin - first, stop - begin);
     rewriter.replaceOp(op, padOf(rewriter, loc, part, axis, begin - start, end - stop));
     return success();
   }

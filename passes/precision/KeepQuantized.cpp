@@ -300,7 +300,7 @@ private:
     int64_t first = 0, run = 0; // of the rows of a part; rows in front of it that are kept
     auto takeRun = [&](int64_t end) {
       if (run > 0)
-        parts.push_back(build::slice(b, loc, known, 0, numberOf(end - run), run));
+        parts.push_back(build::partOf(b, loc, known, 0, numberOf(end - run), run));
       run = 0;
     };
     for (Value part : found.getParts()) {
@@ -315,7 +315,7 @@ private:
         int64_t next = row + 1;
         while (next < end && !formats.count(next))
           ++next;
-        parts.push_back(build::slice(b, loc, part, 0, row - first, next - row));
+        parts.push_back(build::partOf(b, loc, part, 0, row - first, next - row));
         row = next;
       }
       first = end;
@@ -359,7 +359,7 @@ private:
       int64_t end = first;
       for (; it != formats.end() && it->first == end; ++it)
         ++end;
-      parts.push_back(build::slice(b, loc, x, 0, first, end - first));
+      parts.push_back(build::partOf(b, loc, x, 0, first, end - first));
     }
     return build::concat(b, loc, parts, 0);
   }
@@ -374,7 +374,7 @@ private:
       if (!ofFormat)
         ofFormat = AmaxHistory::scales(b, loc, amax, OperandKind::Weight, format);
       scales.push_back(build::reshape(
-          b, loc, build::slice(b, loc, ofFormat, 0, static_cast<int64_t>(scales.size()), 1), {}));
+          b, loc, build::partOf(b, loc, ofFormat, 0, static_cast<int64_t>(scales.size()), 1), {}));
     }
     return scales;
   }

@@ -39,7 +39,7 @@ static Value inOrder(OpBuilder &b, Location loc, ArrayRef<std::pair<Value, int64
     while (size < places.size() &&
            places[size] == std::pair(from, first + static_cast<int64_t>(size)))
       ++size;
-    parts.push_back(build::slice(b, loc, from, 0, first, static_cast<int64_t>(size)));
+    parts.push_back(build::partOf(b, loc, from, 0, first, static_cast<int64_t>(size)));
     places = places.drop_front(size);
   }
   return build::concat(b, loc, parts, 0);
