@@ -3,6 +3,7 @@
 
 #include "compiler/Backends.h"
 #include "compiler/lowering/LibraryLowering.h"
+#include "passes/precision/Policy.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -85,6 +86,20 @@ QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantiz
   options.history = quantization.amaxHistory;
   options.accum = accumulation;
   options.strict = quantization.strict;
+  return options;
+}
+
+bool roundsLogits(const ProgramOptions &program) {
+  const PrecisionPolicy &policy = *precisionPolicy(program.precision);
+  if (program.logits == LogitsFormat::Auto)
+    return policy.format == support::DType::BF16 && !policy.quantizes;
+  return program.logits == LogitsFormat::BF16;
+}
+
+MixedPrecisionOptions mixedPrecisionOptions(const ProgramOptions &program) {
+  MixedPrecisionOptions options;
+  options.policy = program.precision;
+  options.logits = roundsLogits(program);
   return options;
 }
 

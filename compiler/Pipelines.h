@@ -50,6 +50,10 @@ struct TuningOptions {
   bool any() const { return !freeze.empty() || lora; }
 };
 
+/// What a loss holds logits in that nothing else reads. Auto: bf16 where that is what the
+/// precision multiplies in, without any in 8 bits; else f32.
+enum class LogitsFormat { Auto, F32, BF16 };
+
 /// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
 enum class QuantizedFormat { Hybrid, E4M3 };
 
@@ -97,6 +101,7 @@ struct ProgramOptions {
   UpdateOptions update;
   std::string precision = "fp32";          ///< a policy of passes/precision/Policy.h
   std::vector<std::string> layerPrecision; ///< what a user adds to it: PATTERN:FORMAT
+  LogitsFormat logits = LogitsFormat::Auto;
   QuantizationOptions quantization;
 };
 
@@ -106,6 +111,12 @@ BindOptions bindOptions(const BindingOptions &binding);
 /// The options of `hydra-optimizer`.
 OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int64_t accumulation,
                                   bool clip, const UpdateOptions &update);
+
+/// Whether the losses of a program hold logits in bf16.
+bool roundsLogits(const ProgramOptions &program);
+
+/// The options of `hydra-mixed-precision`, for a precision that asks for it.
+MixedPrecisionOptions mixedPrecisionOptions(const ProgramOptions &program);
 
 /// The options of `hydra-apply-dropout`.
 ApplyDropoutOptions dropoutOptions(const std::vector<std::string> &training);

@@ -153,7 +153,7 @@ bool keepsOperands(Options options) { return !savesMemory(options); }
 std::unique_ptr<Pass> precisionPass(Options options) {
   MixedPrecisionOptions precision;
   if (wantsMixedPrecision(options))
-    precision.policy = options.precision;
+    precision = mixedPrecisionOptions(options);
   precision.reduced = options.reducedReduction;
   return createMixedPrecision(precision);
 }

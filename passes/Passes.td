@@ -586,7 +586,8 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     where it is made, so that the cast becomes part of the kernel that makes it; moves and rotations
     between two matmuls work on bf16, and what else reads a rotation that a matmul reads sees the same
     rounded numbers. What a loss, an update or an output reads comes out of a
-    matmul unrounded. Halves the bytes of activations between matmuls, and makes matmuls as fast
+    matmul unrounded, but for the logits of `hydra.linear_cross_entropy` with `round-logits`, which are made
+    and read inside of it. Halves the bytes of activations between matmuls, and makes matmuls as fast
     as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
     residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter instead of 16.
     `fp8` is `bf16` here; hydra-quantize-matmuls goes on from there.
@@ -598,6 +599,8 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     Option<"policy", "policy", "std::string", "\"bf16\"", "tf32, bf16, f16, pure_bf16 or fp8">,
     Option<"reduced", "reduced-reduction", "bool", "false",
            "matmuls may add partial sums in the type of their operands">,
+    Option<"logits", "round-logits", "bool", "false",
+           "logits that only a loss reads are rounded too">,
   ];
   let statistics = [Statistic<"matmuls", "matmuls", "operations that now read rounded operands">,
                     Statistic<"casts", "casts", "casts placed">];

@@ -114,6 +114,14 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
           cl::desc("layers that multiply in more bits than --precision says, by the names of their "
                    "parameters, in fp32 or tf32: lm_head:fp32, layers.*.router:tf32; of those that "
                    "name the same parameter the first holds; repeatable")),
+      logits("logits", cl::cat(category), cl::location(program.logits),
+             cl::desc("what losses hold logits in that nothing else reads; maxima, sums and losses "
+                      "are f32 (default: auto)"),
+             cl::values(clEnumValN(LogitsFormat::Auto, "auto",
+                                   "bf16 with --precision=bf16 and pure_bf16, else f32"),
+                        clEnumValN(LogitsFormat::F32, "f32", "f32"),
+                        clEnumValN(LogitsFormat::BF16, "bf16",
+                                   "what the matmul makes in f32, rounded once"))),
       fp8Format("fp8-format", cl::cat(category), cl::location(program.quantization.format),
                 cl::desc("--precision=fp8: the formats of operands (default: hybrid)"),
                 cl::values(clEnumValN(QuantizedFormat::Hybrid, "hybrid",
@@ -170,6 +178,12 @@ void ModelOptions::checkQuantization() const {
                   "--fp8-scaling=tensor with it");
   if (!isDelayed && fp8AmaxHistory.getNumOccurrences() > 0)
     support::fail("--fp8-amax-history is for --fp8-amax=delayed");
+}
+
+void ModelOptions::checkLogits() const {
+  if (logits.getValue() == LogitsFormat::BF16 &&
+      precisionPolicy(precision.getValue())->format != support::DType::BF16)
+    support::fail("--logits=bf16 needs --precision=bf16, pure_bf16 or fp8");
 }
 
 void ModelOptions::checkExchange(bool mayCutBatch) const {

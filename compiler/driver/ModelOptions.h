@@ -72,6 +72,7 @@ public:
   };
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
   llvm::cl::list<std::string, std::vector<std::string>> layerPrecision;
+  BoundChoice<LogitsFormat> logits;
   BoundChoice<QuantizedFormat> fp8Format;
   BoundChoice<QuantizedScaling> fp8Scaling;
   BoundChoice<QuantizedAmax> fp8Amax;
@@ -83,6 +84,8 @@ public:
   /// Throws support::Error for flags of --precision=fp8 without it, and for those of a history of
   /// largest magnitudes where there is none.
   void checkQuantization() const;
+  /// Throws support::Error for --logits=bf16 where nothing else is bf16.
+  void checkLogits() const;
   /// Throws support::Error for --accum-exchange=last where there are no ranks, or, unless others
   /// than
   /// --accum cut the batch, no micro-batches.

@@ -220,7 +220,8 @@ private:
     SmallVector<RefTensor> results;
     for (Value v : op->getResults())
       results.emplace_back(typeOf(v).getShape());
-    if (failed(reference.evaluate(operands, results)))
+    if (failed(options.round ? reference.evaluateRounded(operands, results)
+                             : reference.evaluate(operands, results)))
       return failure();
     if (options.perturb && failed(perturb(reference, operands, results)))
       return failure();

@@ -38,6 +38,13 @@ def ReferenceOpInterface : OpInterface<"ReferenceOpInterface"> {
       "::llvm::LogicalResult", "evaluate",
       (ins "::llvm::ArrayRef<const ::hydra::RefTensor *>":$operands,
            "::llvm::MutableArrayRef<::hydra::RefTensor>":$results)>,
+    InterfaceMethod<[{
+        The same where numbers are rounded to their types: so is what it keeps for itself.
+      }],
+      "::llvm::LogicalResult", "evaluateRounded",
+      (ins "::llvm::ArrayRef<const ::hydra::RefTensor *>":$operands,
+           "::llvm::MutableArrayRef<::hydra::RefTensor>":$results), "",
+      [{ return $_op.evaluate(operands, results); }]>,
     InterfaceMethod<"Which results an executor has without error if their type can hold them.",
       "::hydra::Exactness", "exactness", (ins), "",
       [{ return ::hydra::exactnessByFlops($_op); }]>,
@@ -132,6 +139,11 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
         a say in them.
       }],
       "void", "allowReducedReduction", (ins), "", [{ return; }]>,
+    InterfaceMethod<[{
+        Lets an operation of class Matmul that makes logits for itself alone round them to the type of its
+        operands.
+      }],
+      "void", "roundLogits", (ins), "", [{ return; }]>,
   ];
 }
 

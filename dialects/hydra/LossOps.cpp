@@ -66,7 +66,6 @@ OpClass CrossEntropyGradOp::costClass() { return OpClass::loss; }
 OpClass LinearCrossEntropyOp::costClass() { return OpClass::loss; }
 Precision CrossEntropyOp::precisionClass() { return Precision::Exact; }
 Precision CrossEntropyGradOp::precisionClass() { return Precision::Exact; }
-/// Its logits never leave f32.
 Precision LinearCrossEntropyOp::precisionClass() {
   return getCompute() ? Precision::Full : Precision::Matmul;
 }
@@ -83,6 +82,7 @@ bool LinearCrossEntropyOp::multiplyIn(Type format) {
   return true;
 }
 void LinearCrossEntropyOp::allowReducedReduction() { setReducedReduction(true); }
+void LinearCrossEntropyOp::roundLogits() { setRoundedLogits(true); }
 
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
   return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
@@ -231,16 +231,17 @@ LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
-LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
-                                             MutableArrayRef<RefTensor> out) {
+/// `logits`: what they are rounded to; null: nothing.
+static LogicalResult evaluateLinear(LinearCrossEntropyOp op, ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out, Type logits) {
   const RefTensor &x = *in[0], &w = *in[1];
   Labels labels(*in[2], in.size() > 3 ? in[3] : nullptr);
   int64_t d = x.cols(), n = w.shape[0];
-  if (failed(labels.check(*this, n)))
+  if (failed(labels.check(op, n)))
     return failure();
   RefTensor none({}, 0.0);
-  RefTensor &dx = getSaving() ? out[out.size() - 2] : none;
-  RefTensor &dw = getSaving() ? out[out.size() - 1] : none;
+  RefTensor &dx = op.getSaving() ? out[out.size() - 2] : none;
+  RefTensor &dw = op.getSaving() ? out[out.size() - 1] : none;
   double sum = 0.0;
   std::vector<double> z(n);
   for (int64_t t = 0; t < x.rows(); ++t) {
@@ -249,11 +250,14 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
     const double *row = x.data.data() + t * d;
     for (int64_t j = 0; j < n; ++j)
       z[j] = std::inner_product(row, row + d, w.data.data() + j * d, 0.0);
+    if (const std::optional<support::DType> format = logits ? formatOf(logits) : std::nullopt)
+      for (double &score : z)
+        score = support::rounded(*format, score);
     double lse = logSumExp(z.data(), n);
     sum += lse - z[labels[t]];
-    if (getRows())
+    if (op.getRows())
       out[1].data[t] = lse - z[labels[t]];
-    if (!getSaving())
+    if (!op.getSaving())
       continue;
     for (int64_t j = 0; j < n; ++j) {
       double dz = (std::exp(z[j] - lse) - (j == labels[t])) / labels.count;
@@ -267,6 +271,17 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
+LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
+                                             MutableArrayRef<RefTensor> out) {
+  return evaluateLinear(*this, in, out, Type());
+}
+
+LogicalResult LinearCrossEntropyOp::evaluateRounded(ArrayRef<const RefTensor *> in,
+                                                    MutableArrayRef<RefTensor> out) {
+  return evaluateLinear(*this, in, out,
+                        getRoundedLogits() ? build::typeOf(getX()).getElementType() : Type());
+}
+
 int64_t LinearCrossEntropyOp::flops() {
   int64_t rows = build::typeOf(getLabels()).getNumElements(), classes = build::shapeOf(getW())[0];
   return productOf({rows, classes, (getSaving() ? 6 : 2) * build::shapeOf(getW())[1] + 4});
@@ -277,9 +292,9 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving = LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getCount(),
-                                             getRowsAttr(), b.getUnitAttr(),
-                                             getReducedReductionAttr(), getComputeAttr());
+  auto saving = LinearCrossEntropyOp::create(
+      b, getLoc(), getX(), getW(), getLabels(), getCount(), getRowsAttr(), b.getUnitAttr(),
+      getReducedReductionAttr(), getComputeAttr(), getRoundedLogitsAttr());
   replaceAllUsesWith(saving->getResults().take_front(getNumResults()));
   erase();
   return saving;

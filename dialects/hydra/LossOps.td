@@ -38,7 +38,7 @@ def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad", [Hydra_RowWiseForm]>
 
 def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP],
                                         ["precisionClass", "takesRounded", "multipliedIn",
-                                         "multiplyIn", "allowReducedReduction"]> {
+                                         "multiplyIn", "allowReducedReduction", "roundLogits"]> {
   let summary = "cross entropy of x wᵀ without logits in memory";
   let description = [{
     `%loss = hydra.linear_cross_entropy %x, %w, %labels`: `x [..., D]`, `w [V, D]`,
@@ -47,14 +47,19 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
     (f32) from the same sweep. With `rows` the second result is what each row adds to the sum of
     which the loss is the mean, `[...]` (f32), 0 on ignored rows; it has no derivative: a loss may
     use it behind `hydra.detach`. A fourth operand `count []` is what it divides by, as above.
+    Logits are f32, or with `rounded_logits` rounded to the type of x; what is made of them is f32.
     models.md section 1.3.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels,
                        Optional<Hydra_Value>:$count, UnitAttr:$rows, UnitAttr:$saving,
-                       UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute);
+                       UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute,
+                       UnitAttr:$rounded_logits);
   let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$others);
   let authoredResults = "Adaptor(operands, attributes, properties, regions).getRows() ? 2 : 1";
   let extraClassDeclaration = inferDeclaration # [{
+    /// Of ReferenceOpInterface.
+    ::llvm::LogicalResult evaluateRounded(::llvm::ArrayRef<const ::hydra::RefTensor *> operands,
+                                          ::llvm::MutableArrayRef<::hydra::RefTensor> results);
     /// The losses of rows, if it yields them.
     ::mlir::Value getRowLosses() { return getRows() ? getOthers().front() : ::mlir::Value(); }
     /// With `saving`: the gradients of x and w.

@@ -44,10 +44,17 @@ private:
   /// Every chunk is a dozen operations. So many are compiled in seconds; on request in a minute.
   static constexpr int64_t kMostChunks = 1024, kMostWanted = 4096;
 
+  /// What logits are held in.
+  static Type logitsOf(LinearCrossEntropyOp op) {
+    return op.getRoundedLogits() ? build::typeOf(op.getX()).getElementType()
+                                 : Float32Type::get(op.getContext());
+  }
+
   /// How many chunks the rows of a loss are cut into.
   FailureOr<int64_t> countOf(LinearCrossEntropyOp op, int64_t rows, int64_t classes) const {
     if (chunk == 0) {
-      const int64_t limit = std::max<int64_t>(1, (megabytes << 20) / (4 * classes));
+      const int64_t bytes = logitsOf(op).getIntOrFloatBitWidth() / 8 * classes;
+      const int64_t limit = std::max<int64_t>(1, (megabytes << 20) / bytes);
       return std::min((rows - 1) / limit + 1, kMostChunks);
     }
     const int64_t count = (rows - 1) / chunk + 1;
@@ -63,6 +70,7 @@ private:
     Value x, w, labels, share; ///< [T, D], [V, D], [T], 1 / valid rows
     UnitAttr reduced;          ///< of the matmuls
     TypeAttr compute;          ///< of the matmuls
+    TypeAttr logits;           ///< what they are held in; null: as x
     int64_t classes;           ///< of which the loss knows; `w` may have rows of zeros behind them
   };
 
@@ -82,6 +90,7 @@ private:
              Value(),
              op.getReducedReductionAttr(),
              op.getComputeAttr(),
+             op.getRoundedLogits() ? TypeAttr() : TypeAttr::get(b.getF32Type()),
              classes};
     // Rows of whole 16 bytes in 16 bits are as good as longer ones; padding would copy the weight.
     constexpr int64_t aligned = 8;
@@ -158,13 +167,15 @@ private:
     };
     Value x = slice(s.x), labels = slice(s.labels);
     auto f32 = TypeAttr::get(b.getF32Type());
-    Value z = LinearOp::create(b, ofLogits(loc), x, s.w, Value(), f32, s.reduced, s.compute);
+    Value held =
+        LinearOp::create(b, ofLogits(loc), x, s.w, Value(), s.logits, s.reduced, s.compute);
+    Value z = build::cast(b, loc, held, b.getF32Type());
     constexpr double never = -1e30; // e^never is 0
     RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels, s.classes};
     Value lse = row.logSumExp(), losses = row.losses(lse);
-    std::pair result{losses, build::sum(b, loc, losses, {0})};
+    const auto result = [&] { return std::pair(losses, build::sum(b, loc, losses, {0})); };
     if (!saved.rows && !saved.weight)
-      return result;
+      return result();
 
     // From the scores as they are: those with another value behind the classes would have to be
     // kept. There e^(score - lse) may overflow, which times a weight of zero is no number.
@@ -173,13 +184,16 @@ private:
     dz = onClasses(b, at, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, at, dz, element);
+    // In front of what looks at losses, so that one kernel can read the logits and put their
+    // gradient in their place.
+    const std::pair made = result();
     if (saved.rows)
       dx.push_back(MatmulOp::create(b, ofRows(loc), dz, s.w, Value(), UnitAttr(), UnitAttr(),
                                     TypeAttr(), s.reduced, s.compute));
     if (saved.weight)
       dw = MatmulOp::create(b, ofWeight(loc), dz, x, dw, b.getUnitAttr(), UnitAttr(), f32,
                             s.reduced, s.compute);
-    return result;
+    return made;
   }
 };
 

@@ -63,10 +63,11 @@ private:
     SmallVector<int64_t> shape(build::shapeOf(loss.getLabels()));
     shape.push_back(build::shapeOf(projection->x).back());
     Value x = build::reshape(b, madeBy(kPass, loss.getLoc()), projection->x, shape);
-    auto fused = LinearCrossEntropyOp::create(
-        b, madeBy(kPass, loss.getLoc()), x, projection->w, loss.getLabels(), loss.getCount(),
-        /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
-        /*reduced_reduction=*/UnitAttr(), projection->compute);
+    auto fused = LinearCrossEntropyOp::create(b, madeBy(kPass, loss.getLoc()), x, projection->w,
+                                              loss.getLabels(), loss.getCount(),
+                                              /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
+                                              /*reduced_reduction=*/UnitAttr(), projection->compute,
+                                              /*rounded_logits=*/UnitAttr());
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

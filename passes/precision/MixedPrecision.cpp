@@ -57,6 +57,7 @@ LogicalResult retype(Operation *op) {
 struct Settings {
   Type narrow;  ///< what values are rounded to
   bool reduced; ///< partial sums may be rounded too
+  bool logits;  ///< and logits that only a loss reads
 };
 
 /// What the policies that hold narrow values share: values in the other type.
@@ -97,9 +98,13 @@ protected:
     return build::cast(builder, madeBy(kPass, v.getLoc()), v, element);
   }
 
-  void setReduced(Operation *op) {
+  /// Lets a matmul round what it makes on the way.
+  void letRound(Operation *op) {
+    auto matmul = cast<PrecisionOpInterface>(op);
     if (settings.reduced)
-      cast<PrecisionOpInterface>(op).allowReducedReduction();
+      matmul.allowReducedReduction();
+    if (settings.logits)
+      matmul.roundLogits();
   }
 
   EntryOp entry;
@@ -187,7 +192,7 @@ private:
         return failure();
       operand.set(*low);
     }
-    setReduced(op);
+    letRound(op);
     SmallVector<Type> before(op->getResultTypes());
     if (failed(retype(op)))
       return failure();
@@ -404,7 +409,7 @@ private:
       bool low = takesRounded(op, operand.getOperandNumber());
       operand.set(low ? rounded(v) : widened(v));
     }
-    setReduced(op);
+    letRound(op);
     ++matmuls;
     return retype(op);
   }
@@ -484,9 +489,9 @@ struct MixedPrecision : impl::MixedPrecisionBase<MixedPrecision> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       std::unique_ptr<Converter> converter;
       if (chosen->everywhere)
-        converter = std::make_unique<Everywhere>(entry, Settings{format, reduced});
+        converter = std::make_unique<Everywhere>(entry, Settings{format, reduced, logits});
       else
-        converter = std::make_unique<AutoCast>(entry, Settings{format, reduced});
+        converter = std::make_unique<AutoCast>(entry, Settings{format, reduced, logits});
       if (failed(converter->run()))
         return signalPassFailure();
       matmuls += converter->matmuls;

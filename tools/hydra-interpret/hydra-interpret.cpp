@@ -81,6 +81,7 @@ public:
 
   LogicalResult run() {
     options.model.checkQuantization();
+    options.model.checkLogits();
     options.model.checkExchange();
     checkFileNames({&options.inputs, &options.outputs});
     support::checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
@@ -220,7 +221,7 @@ private:
                                                         /*clip=*/true, options.program.update)));
       }
       if (policy.format != support::DType::F32)
-        passes.addPass(createMixedPrecision({.policy = options.program.precision}));
+        passes.addPass(createMixedPrecision(mixedPrecisionOptions(options.program)));
       if (policy.quantizes) {
         QuantizeMatmulsOptions quantize =
             quantizeMatmulsOptions(options.program.quantization, options.program.accumulation);

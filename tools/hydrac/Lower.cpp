@@ -52,6 +52,9 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
   }
   for (const std::string &rule : compile.layerPrecision)
     emit.options.emplace_back("layer-precision", rule);
+  if (precisionPolicy(compile.precision)->format == support::DType::BF16 &&
+      compile.mode != Mode::Generate)
+    emit.options.emplace_back("logits", roundsLogits(compile) ? "bf16" : "f32");
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())

@@ -529,6 +529,7 @@ void HydracOptions::check() const {
   checkWeights(*this);
   checkTuning(*this);
   model.checkQuantization();
+  model.checkLogits();
   model.checkExchange(/*mayCutBatch=*/splitBatch);
   checkOffload(*this);
   for (const std::string &name : disabled)

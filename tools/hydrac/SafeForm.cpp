@@ -60,6 +60,10 @@ void applySetting(StringRef setting, CompileOptions &compile) {
   } else if (name == "reduce") {
     compile.wire = choiceOf<WireFormat>(setting, value,
                                         {{"f32", WireFormat::F32}, {"bf16", WireFormat::BF16}});
+  } else if (name == "logits") {
+    compile.logits = choiceOf<LogitsFormat>(
+        setting, value,
+        {{"auto", LogitsFormat::Auto}, {"f32", LogitsFormat::F32}, {"bf16", LogitsFormat::BF16}});
   } else if (name == "precision") {
     if (!precisionPolicy(value))
       support::fail("--safe: {} is none of {}", setting.str(), precisionPolicyNames());
@@ -113,6 +117,7 @@ std::string tilesText(const CompileOptions &compile) {
 
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
   if (options.impliesSafeForm()) {
+    compile.logits = roundsLogits(compile) ? LogitsFormat::BF16 : LogitsFormat::F32;
     compile.precision = "bf16"; // which policies of 8 bits are, but for their matmuls
     compile.quantization = QuantizationOptions();
     return compile;
@@ -123,6 +128,7 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
     compile.binding.routing = Routing::Masked;
   compile.wire = WireFormat::F32;
   compile.reducedReduction = false;
+  compile.logits = LogitsFormat::F32;
   compile.sideMultiprocessors = 0;
   compile.target.tiles.clear();
   if (canWiden(source, compile))
@@ -168,6 +174,8 @@ static const FlagItem kFlagItems[] = {
        fast.quantization = safe.quantization;
        // Only sums of bf16 products can be rounded.
        fast.reducedReduction &= precisionPolicy(safe.precision)->format == support::DType::BF16;
+       if (precisionPolicy(safe.precision)->format != support::DType::BF16)
+         fast.logits = LogitsFormat::Auto;
      },
      nullptr},
     {"routing", [](const CompileOptions &c) { return routingName(c.binding.routing).str(); },
@@ -188,6 +196,9 @@ static const FlagItem kFlagItems[] = {
        fast.reducedReduction = safe.reducedReduction;
      },
      nullptr},
+    {"logits",
+     [](const CompileOptions &c) -> std::string { return roundsLogits(c) ? "bf16" : "f32"; },
+     [](CompileOptions &fast, const CompileOptions &safe) { fast.logits = safe.logits; }, nullptr},
     {"side-multiprocessors",
      [](const CompileOptions &c) { return std::to_string(c.sideMultiprocessors); },
      [](CompileOptions &fast, const CompileOptions &safe) {

@@ -161,7 +161,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     });
   }
   if (ready && setting.precision != "fp32" &&
-      !compiler.run(*module, createMixedPrecision({.policy = setting.precision}))) {
+      !compiler.run(*module,
+                    createMixedPrecision(mixedPrecisionOptions(setting.compileOptions())))) {
     precisionProblem = StringRef(compiler.takeDiagnostics()).split('\n').first;
     return;
   }

@@ -104,6 +104,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
+  app.add_option("--logits", setting.logits)->check(CLI::IsMember({"auto", "f32"}));
   app.add_option("--layer-precision", setting.layerPrecision)->delimiter(',');
   app.add_option("--fp8-scaling", setting.fp8Scaling)
       ->check(CLI::IsMember({"tensor", "row", "block128"}));
@@ -176,6 +177,7 @@ std::string Setting::text() const {
   flag("ce-chunk", ceChunk, plain.ceChunk);
   flag("attention", attention, plain.attention);
   flag("precision", precision, plain.precision);
+  flag("logits", logits, plain.logits);
   for (const std::string &rule : layerPrecision)
     text += " --layer-precision=" + rule;
   flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
@@ -235,6 +237,7 @@ CompileOptions Setting::compileOptions() const {
   compile.scanCheckpoint = scanCheckpoint;
   compile.ceChunk = ceChunk;
   compile.precision = precision;
+  compile.logits = logits == "f32" ? LogitsFormat::F32 : LogitsFormat::Auto;
   compile.layerPrecision = layerPrecision;
   compile.quantization = quantization();
   compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
@@ -294,9 +297,9 @@ std::vector<std::string> Setting::meshAxes() const {
 }
 
 std::string Setting::oracleKey() const {
-  const std::string numbers =
-      fmt::format("{} {} {} {} {} {} {} {}", precision, fmt::join(layerPrecision, ","), fp8Scaling,
-                  fp8Amax, fp8AmaxHistory, fp8Format, fmt::join(fp8Keep, ","), fp8Least);
+  const std::string numbers = fmt::format(
+      "{} {} {} {} {} {} {} {} {}", precision, logits, fmt::join(layerPrecision, ","), fp8Scaling,
+      fp8Amax, fp8AmaxHistory, fp8Format, fmt::join(fp8Keep, ","), fp8Least);
   const std::string updates = fmt::format("{} {} {} {} {} {} {}", accumulation, noClip, clip,
                                           normSpike, groupNorms, batchFilter, average);
   return fmt::format("{} {} {} {} {} {} {}", modeName(mode).str(), numbers, updates, context,
@@ -393,6 +396,8 @@ public:
     setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
     if (random.chance(0.3))
       setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8"});
+    if (setting.precision != "fp32" && setting.mode != Mode::Generate && random.chance(0.25))
+      setting.logits = "f32";
     if (setting.precision == "fp8" && random.chance(0.6))
       setting.fp8Scaling = random.pick<std::string>({"row", "block128"});
     else if (setting.precision == "fp8" && setting.mode == Mode::Train && random.chance(0.5))

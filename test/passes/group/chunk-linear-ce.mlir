@@ -2,6 +2,7 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce | FileCheck %s --check-prefix=WHOLE
 // RUN: hydra-opt %s --hydra-bind --hydra-mixed-precision=policy=bf16 --hydra-chunk-linear-ce=class-multiple=8 | FileCheck %s --check-prefix=PADDED
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=8 | FileCheck %s --check-prefix=WHOLE
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate=programs=loss --hydra-mixed-precision="policy=bf16 round-logits" --hydra-chunk-linear-ce | FileCheck %s --check-prefix=ROUNDED
 // RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=0 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=-1 2>&1 | FileCheck %s --check-prefix=BAD
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=9223372036854775807 | FileCheck %s --check-prefix=WHOLE
@@ -27,6 +28,15 @@
 // PADDED: %[[Z:.*]] = hydra.linear {{.*}} : tensor<6x4xbf16>, tensor<16x4xbf16>
 // PADDED: %[[EXISTS:.*]] = hydra.compare {{.*}} is = "lt"
 // PADDED: hydra.select %[[EXISTS]], %[[Z]]
+
+// Rounded logits, whose gradient is made in front of all that looks at losses.
+// ROUNDED-LABEL: hydra.entry @loss
+// ROUNDED: %[[HELD:.*]] = hydra.linear %{{.*}}, %{{.*}} : tensor<6x4xbf16>, tensor<11x4xbf16>
+// ROUNDED: %[[Z:.*]] = hydra.cast %[[HELD]] to = f32 : tensor<6x11xbf16>
+// ROUNDED: hydra.reduce_max %[[Z]]
+// ROUNDED: %[[DZ:.*]] = hydra.cast %{{.*}} to = bf16 : tensor<6x11xf32>
+// ROUNDED: hydra.sum %{{.*}} axes = [0] : tensor<6xf32>
+// ROUNDED: hydra.matmul %[[DZ]]
 
 // The losses of all rows, for whoever asks.
 // CHECK-LABEL: hydra.entry @rows

@@ -3,6 +3,9 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-mixed-precision="policy=tf32" | FileCheck %s --check-prefix=TF32
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss loss-scale" --hydra-optimizer="programs=loss" --hydra-mixed-precision="policy=f16" | FileCheck %s --check-prefix=F16
 // RUN: not hydra-opt %s --split-input-file --hydra-bind --hydra-mixed-precision="policy=fp4" 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-raise-linear-ce --hydra-mixed-precision="policy=bf16 round-logits" | FileCheck %s --check-prefix=LOGITS
+// Logits that only a loss reads may be rounded.
+// LOGITS: hydra.linear_cross_entropy %{{.*}} rounded_logits : tensor<{{.*}}xbf16>
 // BAD: mixed-precision.mlir:{{.*}} has no precision policy 'fp4'; expected fp32, tf32, bf16, f16, pure_bf16 or fp8{{$}}
 
 // The norm stays f32 and is rounded once, behind it. Parameters side by side are rounded as one.
