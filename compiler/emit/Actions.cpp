@@ -3,6 +3,7 @@
 
 #include "compiler/emit/FileTables.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "runtime/support/Integers.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -141,7 +142,7 @@ planfile::ActionUnion ActionWriter::launch(plan::LaunchOp op) {
   } else if (limit < static_cast<int64_t>(kernel.getRows())) {
     // Blocks share out rows in order. (In plans for reports a grid may not be known: 0.)
     const int64_t grid = file.kernels[launch.kernel]->grid.x();
-    launch.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
+    launch.blocks = support::ceilDiv(grid * limit, kernel.getRows());
   }
   return action(launch);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 
 #include <fmt/ranges.h>
 
@@ -346,7 +347,7 @@ private:
       } else if (!buffer.shift) {
         if (tensor->segment == SegmentKind::host)
           fail("{}: only {} keeps '{}' in the host's memory", form.flag, form.called, tensor->name);
-        end = (end + kAlignment - 1) / kAlignment * kAlignment;
+        end = support::roundUp(end, kAlignment);
         buffer.shift = static_cast<int64_t>(end) - static_cast<int64_t>(buffer.begin);
         end += buffer.end - buffer.begin;
       }

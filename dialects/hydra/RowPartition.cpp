@@ -5,6 +5,8 @@ using namespace mlir;
 
 namespace hydra {
 
+using support::ceilDiv;
+
 static constexpr int64_t kGrainBytes = 128 * 1024;
 static constexpr int64_t kLeastGrains = 16;
 static constexpr int64_t kMostSummedGrains = 64;
@@ -16,8 +18,6 @@ static constexpr int64_t kMostSummedGrains = 64;
 static constexpr int64_t kColumnsUnderWay = 5120;
 static constexpr int64_t kLongRow = 8192;
 static constexpr int64_t kLeastRows = 4; // of a grain: each is one more part to add
-
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool sumsOverRows(FusedOp group, unsigned result) {
   Value value = group.getBody().front().getTerminator()->getOperand(result);
@@ -49,7 +49,7 @@ RowPartition partitionRows(FusedOp group, TargetAttr target) {
 
 RowPartition partitionCombine(int64_t parts, int64_t columns) {
   int64_t grain = std::clamp<int64_t>(kGrainBytes / (4 * (parts + 1)), 1, columns);
-  return {columns, std::min(columns, (grain + 15) / 16 * 16)};
+  return {columns, std::min(columns, support::roundUp(grain, 16))};
 }
 
 } // namespace hydra

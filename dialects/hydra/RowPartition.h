@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/hydra/Target.h"
+#include "runtime/support/Integers.h"
 
 namespace hydra {
 
@@ -10,7 +11,7 @@ namespace hydra {
 struct RowPartition {
   int64_t rows = 1;
   int64_t grain = 1;
-  int64_t grains() const { return (rows + grain - 1) / grain; }
+  int64_t grains() const { return support::ceilDiv(rows, grain); }
 };
 
 /// By the domain alone: about 128 KiB of traffic a grain, at least 16 grains where there are rows

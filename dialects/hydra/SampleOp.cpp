@@ -1,6 +1,7 @@
 // The choice of the next token.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/Philox.h"
 
 #include <cmath>
@@ -96,7 +97,7 @@ LogicalResult SampleOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
       failed(infer.wantInteger(tokens, "tokens")) ||
       failed(infer.wantShape(tokens, "tokens", {batch, infer.shape(tokens)[1]})) ||
       failed(infer.wantInteger(seen, "seen")) ||
-      failed(infer.wantShape(seen, "seen", {batch, (ids + kWordBits - 1) / kWordBits})) ||
+      failed(infer.wantShape(seen, "seen", {batch, support::ceilDiv(ids, kWordBits)})) ||
       failed(infer.wantExact(op.getPosition(), "position", {batch})) ||
       failed(infer.wantExact(op.getSettings(), "settings", {batch, kSettings})) ||
       failed(infer.wantInteger(op.getDraw(), "draw")) ||

@@ -22,7 +22,7 @@ static FailureOr<int64_t> checkScan(ScanOp scan) {
   if (failed(length))
     return failure();
   constexpr int64_t kMostChunks = 65536;
-  if ((*length + scan.getChunk() - 1) / scan.getChunk() > kMostChunks)
+  if (llvm::divideCeil(*length, scan.getChunk()) > kMostChunks)
     return scan.emitOpError() << "has more than " << kMostChunks << " chunks";
   return length;
 }

@@ -63,8 +63,8 @@ void addEmptySum(OpBuilder &b, plan::StepInterface step) {
 } // namespace
 
 void switchByRows(OpBuilder &b, ArrayRef<RowStep> steps, Value count, int64_t rows) {
-  int64_t granule = llvm::alignTo((rows + kCases - 1) / kCases, kTile);
-  int64_t cases = (rows + granule - 1) / granule + 1;
+  int64_t granule = llvm::alignTo(llvm::divideCeil(rows, kCases), kTile);
+  int64_t cases = llvm::divideCeil(rows, granule) + 1;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfter(steps.back().step);
   auto choice = plan::SwitchOp::create(b, steps.front().step->getLoc(), count, granule,

@@ -77,7 +77,7 @@ private:
   /// The number of the chunk in which the row (0) or the column (1) of a score lies.
   Value chunkOf(int64_t axis) {
     const int64_t size = op.maskChunk(), length = axis == 0 ? q[1] : k[1];
-    const int64_t count = (length + size - 1) / size;
+    const int64_t count = llvm::divideCeil(length, size);
     Value numbers = build::reshape(b, loc, index({count, size}, 0), {count * size});
     if (count * size > length)
       numbers = SliceOp::create(b, loc, numbers, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),

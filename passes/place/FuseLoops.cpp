@@ -54,7 +54,7 @@ private:
     double least = steps * target.rate(kGraphLaunchSeconds);
     for (int64_t slices : candidates) {
       const int64_t each = target.getMultiprocessors();
-      const double waves = (slices + each - 1) / each;
+      const double waves = llvm::divideCeil(slices, each);
       // Blocks share out iterations that can run side by side.
       const int64_t beside =
           apart ? std::clamp<int64_t>(each / slices, 1, static_cast<int64_t>(loop.getCount())) : 1;

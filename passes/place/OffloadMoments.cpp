@@ -166,10 +166,10 @@ private:
       llvm::MapVector<Type, int64_t> used;
       for (Operation *buffer : visit.buffers) {
         auto type = cast<MemRefType>(cast<plan::BufferOp>(buffer).getType());
-        const int64_t unit = kAlignment / ((type.getElementTypeBitWidth() + 7) / 8);
+        const int64_t unit = kAlignment / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
         int64_t &count = used[type.getElementType()];
         visit.elements[buffer] = count;
-        count += (type.getNumElements() + unit - 1) / unit * unit;
+        count += llvm::alignTo(type.getNumElements(), unit);
       }
       for (auto &[type, count] : used)
         free->elements[type] = std::max(free->elements[type], count);

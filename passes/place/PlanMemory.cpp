@@ -17,10 +17,8 @@ namespace {
 
 constexpr int64_t kAlignment = 256;
 
-int64_t alignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 int64_t sizeOf(plan::BufferOp buffer) {
-  return alignUp(plan::extentBytes(cast<MemRefType>(buffer.getType())));
+  return llvm::alignTo(plan::extentBytes(cast<MemRefType>(buffer.getType())), kAlignment);
 }
 
 /// A transient buffer with the span of blocks, in each list around it, that use it.

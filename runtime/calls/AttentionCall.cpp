@@ -14,6 +14,7 @@
 #include "runtime/calls/AttentionCall.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/Safetensors.h"
 
 #include <algorithm>
@@ -21,13 +22,12 @@
 
 using namespace hydra::runtime;
 namespace support = hydra::support;
+using support::ceilDiv;
 using support::DType;
 using support::fail;
+using support::roundUp;
 
 namespace {
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
 
 AttentionLayout layoutOf(const CallSite &site, size_t index, std::string_view name, DType dtype,
                          const std::vector<int64_t> &sizes) {

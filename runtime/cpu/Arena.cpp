@@ -3,6 +3,7 @@
 
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 
 #include <sys/mman.h>
 
@@ -67,7 +68,7 @@ uint64_t leftByControlGroups() {
 Arena::Arena(uint64_t bytes) : bytes(bytes) {
   if (bytes == 0)
     return;
-  mappedBytes = (bytes + hugePage - 1) / hugePage * hugePage + hugePage;
+  mappedBytes = hydra::support::roundUp(bytes, hugePage) + hugePage;
   mapping =
       ::mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {

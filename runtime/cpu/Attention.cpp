@@ -2,11 +2,14 @@
 #include "runtime/cpu/Attention.h"
 
 #include "runtime/cpu/AttentionKernels.h"
+#include "runtime/support/Integers.h"
 
 #include <algorithm>
 #include <type_traits>
 
 using namespace hydra::runtime;
+using hydra::support::ceilDiv;
+using hydra::support::roundUp;
 
 namespace {
 
@@ -29,9 +32,6 @@ template <typename T> const AttentionKernels<T> &kernels() {
   else
     return build().f16;
 }
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
 
 /// Calls fn(batch, head, block, worker) for all blocks of query rows. Blocks of one head alternate
 /// between its ends, because the work of a causal block grows with its number.

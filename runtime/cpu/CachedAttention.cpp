@@ -1,10 +1,14 @@
 // Cuts cached attention into tasks by shape, and picks the build of the kernels for this CPU.
 #include "runtime/cpu/CachedAttention.h"
 
+#include "runtime/support/Integers.h"
+
 #include <algorithm>
 #include <type_traits>
 
 using namespace hydra::runtime;
+using hydra::support::ceilDiv;
+using hydra::support::roundUp;
 
 namespace {
 
@@ -26,8 +30,6 @@ template <typename T> const CachedAttentionKernels<T> &kernels() {
     return best.f16;
 }
 
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
 int64_t rowsOfHead(const CachedAttentionShape &shape) {
   return shape.calls * (shape.heads / shape.kvHeads);
 }

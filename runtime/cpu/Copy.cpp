@@ -1,10 +1,13 @@
 // Merges dimensions at construction; copies planes of two dimensions by memcpy or in blocks.
 #include "runtime/cpu/Copy.h"
 
+#include "runtime/support/Integers.h"
+
 #include <algorithm>
 #include <cstring>
 
 using namespace hydra::runtime;
+using hydra::support::ceilDiv;
 
 StridedCopy::StridedCopy(std::vector<int64_t> sizes, const std::vector<int64_t> &targetStrides,
                          const std::vector<int64_t> &sourceStrides, size_t elementSize)
@@ -41,7 +44,7 @@ StridedCopy::StridedCopy(std::vector<int64_t> sizes, const std::vector<int64_t> 
   // Tasks of rows and columns alike when there is nothing dense to stream along.
   const bool streams = columns.source == bytes || columns.source == 0;
   columnsPerTask = std::min<int64_t>(columns.size, streams ? taskElements : 128);
-  rowsPerTask = std::min(rows.size, (taskElements + columnsPerTask - 1) / columnsPerTask);
+  rowsPerTask = std::min(rows.size, ceilDiv(taskElements, columnsPerTask));
 }
 
 template <typename T>
@@ -81,8 +84,8 @@ void StridedCopy::copyBlock(char *target, const char *source, int64_t rowCount,
 }
 
 void StridedCopy::run(void *target, const void *source, ThreadPool &pool) const {
-  const int64_t rowTasks = (rows.size + rowsPerTask - 1) / rowsPerTask;
-  const int64_t columnTasks = (columns.size + columnsPerTask - 1) / columnsPerTask;
+  const int64_t rowTasks = ceilDiv(rows.size, rowsPerTask);
+  const int64_t columnTasks = ceilDiv(columns.size, columnsPerTask);
   int64_t planes = 1;
   for (const Dim &dim : outer)
     planes *= dim.size;

@@ -11,6 +11,7 @@
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 
@@ -21,7 +22,9 @@
 
 using namespace hydra::report;
 using namespace hydra::runtime;
+using hydra::support::ceilDiv;
 using hydra::support::fail;
+using hydra::support::roundUp;
 using hydra::support::shown;
 namespace planfile = hydra::planfile;
 
@@ -125,8 +128,7 @@ void CpuExecutor::loadPrograms(Communicator *ranks) {
     scratch.bytesPerWorker =
         std::max(scratch.bytesPerWorker, programs.back().scratchBytesPerWorker());
   }
-  constexpr size_t unit = WorkerScratch::alignment;
-  scratch.bytesPerWorker = (scratch.bytesPerWorker + unit - 1) / unit * unit;
+  scratch.bytesPerWorker = roundUp(scratch.bytesPerWorker, WorkerScratch::alignment);
   scratchMemory = Arena(scratch.bytesPerWorker * pool->threads());
   scratch.base = reinterpret_cast<std::byte *>(scratchMemory.data());
 }
@@ -211,7 +213,7 @@ void CpuExecutor::parallelFor(int64_t tasks, const std::function<void(int64_t ta
 
 void CpuExecutor::inParts(size_t size, FunctionRef<void(size_t, size_t)> work) {
   constexpr size_t part = size_t{1} << 20;
-  pool->parallelFor(static_cast<int64_t>((size + part - 1) / part), [&](int64_t task, unsigned) {
+  pool->parallelFor(static_cast<int64_t>(ceilDiv(size, part)), [&](int64_t task, unsigned) {
     const size_t begin = static_cast<size_t>(task) * part;
     work(begin, std::min(part, size - begin));
   });

@@ -2,20 +2,22 @@
 #include "runtime/cpu/Embedding.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 
 #include <algorithm>
 
 using namespace hydra::runtime;
+using hydra::support::ceilDiv;
 using hydra::support::fail;
 
 void hydra::runtime::embeddingGradient(const EmbeddingShape &shape, TokenIds ids,
                                        const float *gradient, float *table, ThreadPool &pool) {
   constexpr int64_t zeroBlock = int64_t{1} << 16, slice = 64;
   const int64_t elements = shape.rows * shape.width;
-  pool.parallelFor((elements + zeroBlock - 1) / zeroBlock, [&](int64_t task, unsigned) {
+  pool.parallelFor(ceilDiv(elements, zeroBlock), [&](int64_t task, unsigned) {
     std::fill(table + task * zeroBlock, table + std::min(elements, (task + 1) * zeroBlock), 0.0f);
   });
-  pool.parallelFor((shape.width + slice - 1) / slice, [&](int64_t task, unsigned) {
+  pool.parallelFor(ceilDiv(shape.width, slice), [&](int64_t task, unsigned) {
     const int64_t first = task * slice, width = std::min(slice, shape.width - first);
     for (int64_t t = 0; t < shape.tokens; ++t) {
       const int64_t id = ids[t];

@@ -2,6 +2,8 @@
 // CPU.
 #include "runtime/cpu/FewRows.h"
 
+#include "runtime/support/Integers.h"
+
 #include <algorithm>
 
 using namespace hydra::runtime;
@@ -48,7 +50,7 @@ FewRows::FewRows(const MatmulSpec &spec)
       alongSums(spec.k == 1 || spec.b.rowStride == 1) {
   copied = rows != DType::F32 || (alongSums && (spec.k % kLanes != 0 || spec.a.columnStride != 1));
   if (copied)
-    shape.a = {(spec.k + kLanes - 1) / kLanes * kLanes, 1};
+    shape.a = {support::roundUp(spec.k, kLanes), 1};
   // A task reads for some microseconds: as long as it takes to start one.
   constexpr int64_t bytesOfTask = 32 << 10, unit = 16;
   const int64_t column = spec.k * static_cast<int64_t>(support::byteSize(matrix));
@@ -86,7 +88,7 @@ void FewRows::run(const void *a, const void *b, const void *bias, const float *s
   const float *given = widened(a, scratch);
   const auto share = [&]<typename T, typename C>(const FewRowsKernels<T, C> &kernels) {
     const FewRowsKernel<T, C> kernel = alongSums ? kernels.alongSums : kernels.acrossSums;
-    const int64_t tasks = (shape.n + columnsOfTask - 1) / columnsOfTask;
+    const int64_t tasks = support::ceilDiv(shape.n, columnsOfTask);
     pool.parallelFor(tasks, [&](int64_t task, unsigned) {
       kernel(shape, given, static_cast<const T *>(b), static_cast<const C *>(bias), scale,
              static_cast<C *>(c), task * columnsOfTask,

@@ -2,6 +2,7 @@
 #include "runtime/cpu/GroupedMatmul.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -130,7 +131,7 @@ GroupedOuter::Band GroupedOuter::makeBand(int64_t height, unsigned threads) cons
 }
 
 GroupedOuter::GroupedOuter(const GroupedSpec &spec, unsigned threads)
-    : spec(spec), bands((spec.n + kBand - 1) / kBand),
+    : spec(spec), bands(support::ceilDiv(spec.n, kBand)),
       whole(makeBand(std::min(spec.n, kBand), threads)),
       last(makeBand(spec.n - (bands - 1) * kBand, threads)) {
   size_t bytes = 0;
@@ -138,7 +139,7 @@ GroupedOuter::GroupedOuter(const GroupedSpec &spec, unsigned threads)
     for (const RowPieces *pieces : {&band->starts, &band->adds})
       bytes = std::max(bytes, pieces->scratchBytesPerWorker());
   constexpr size_t kAlignment = 64;
-  sumsAt = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  sumsAt = support::roundUp(bytes, kAlignment);
   if (spec.result != DType::F32)
     sumsBytes = static_cast<size_t>(std::min(spec.n, kBand) * spec.k) * sizeof(float);
 }

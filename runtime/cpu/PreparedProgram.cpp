@@ -2,6 +2,7 @@
 #include "runtime/cpu/PreparedProgram.h"
 
 #include "runtime/plan/Poison.h"
+#include "runtime/support/Integers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -119,7 +120,7 @@ void PreparedProgram::runNode(Node &node, uint32_t index, ThreadPool &pool,
   if (node.kind == Node::Kind::Switch) {
     const int64_t scalar = *reinterpret_cast<const int32_t *>(args[0]);
     const auto divisor = static_cast<int64_t>(node.count);
-    const int64_t selected = (scalar + divisor - 1) / divisor;
+    const int64_t selected = hydra::support::ceilDiv(scalar, divisor);
     if (scalar >= 0 && selected < node.last - node.first)
       runRange(cases[node.first + static_cast<uint32_t>(selected)], pool, scratch);
     return;

@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/Driver.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/SharedLibrary.h"
 
 #include <cublasLt.h>
@@ -277,7 +278,7 @@ struct CudaMatmul::Impl {
     if (!operand.scales.ofManyRows)
       return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
     const int64_t blocks = support::scaleBlocks(spec.k),
-                  wanted = (blocks + kScaleMultiple - 1) / kScaleMultiple * kScaleMultiple;
+                  wanted = support::roundUp(blocks, kScaleMultiple);
     if (operand.scales.stride != wanted && rows > support::kScaleBlock)
       fail("a matmul whose scales of {} blocks lie {} apart has no CUDA form; expected {}", blocks,
            operand.scales.stride, wanted);

@@ -15,6 +15,7 @@
 #include "runtime/plan/Poison.h"
 #include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/KernelArguments.h"
 #include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
@@ -311,7 +312,7 @@ private:
   /// Calls work(begin, size) for parts of so many bytes, on the threads of the host.
   void inParts(size_t size, const std::function<void(size_t begin, size_t size)> &work) {
     constexpr size_t part = size_t{1} << 20;
-    parallelFor(static_cast<int64_t>((size + part - 1) / part), [&](int64_t task) {
+    parallelFor(static_cast<int64_t>(support::ceilDiv(size, part)), [&](int64_t task) {
       const size_t begin = static_cast<size_t>(task) * part;
       work(begin, std::min(part, size - begin));
     });
@@ -535,7 +536,7 @@ private:
       int32_t scalar = 0;
       device.download(node.args.front(), std::as_writable_bytes(std::span(&scalar, 1)));
       const int32_t divisor = node.choice->divisor();
-      const auto selected = static_cast<size_t>((int64_t{scalar} + divisor - 1) / divisor);
+      const auto selected = static_cast<size_t>(support::ceilDiv(int64_t{scalar}, divisor));
       if (scalar >= 0 && selected < node.cases.size())
         runRange(program, node.cases[selected].first, node.cases[selected].second);
     }

@@ -2,6 +2,7 @@
 #include "runtime/cuda/CudnnAttention.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/SharedLibrary.h"
 
 #include <cudnn_graph.h>
@@ -419,7 +420,7 @@ CudnnAttention::CudnnAttention(Cudnn &library, const CudnnAttentionSpec &spec, P
 CudnnAttention::~CudnnAttention() = default;
 CudnnAttention::CudnnAttention(CudnnAttention &&) noexcept = default;
 
-static size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+static size_t aligned(size_t bytes) { return support::roundUp(bytes, 256); }
 
 size_t CudnnAttention::workspaceBytes() const {
   return aligned(impl->ownBytes) + impl->libraryBytes;

@@ -2,6 +2,7 @@
 #include "runtime/cuda/Device.h"
 
 #include "runtime/report/Units.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
 
@@ -36,7 +37,7 @@ HostMemory::HostMemory(size_t bytes, const std::string &what, unsigned threads) 
       fmt::format("{}: cannot take {} of the host's memory", what, report::bytesText(bytes)));
   address = static_cast<std::byte *>(pinned);
   constexpr size_t part = size_t{64} << 20;
-  const auto parts = static_cast<int64_t>((bytes + part - 1) / part);
+  const auto parts = static_cast<int64_t>(support::ceilDiv(bytes, part));
   support::parallelFor(threads, parts, [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * part;
     std::memset(address + begin, 0, std::min(part, bytes - begin));

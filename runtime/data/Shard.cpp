@@ -2,6 +2,7 @@
 #include "runtime/data/Shard.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Integers.h"
 
 #include <xxhash.h>
 
@@ -17,8 +18,6 @@ namespace {
 
 constexpr uint64_t kHeader = sizeof(ShardHeader), kAlignment = 8;
 constexpr size_t kBuffer = 16384;
-
-uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 } // namespace
 
@@ -58,7 +57,7 @@ Shard::Shard(const support::InputFile &input) : file(input) {
     fail("{}: the header says {} tokens in {} documents, of which there cannot be as many in {} "
          "bytes",
          file.name(), head.tokens, head.documents, file.size());
-  endsBegin = aligned(kHeader + head.tokens * head.width);
+  endsBegin = support::roundUp(kHeader + head.tokens * head.width, kAlignment);
   maskBegin = endsBegin + head.documents * sizeof(uint64_t);
   const uint64_t size = maskBegin + (head.masked == 1 ? (head.tokens + 7) / 8 : 0);
   if (size != file.size())

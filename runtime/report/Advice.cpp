@@ -4,6 +4,7 @@
 
 #include "runtime/report/CopyAudit.h"
 #include "runtime/report/PlanNames.h"
+#include "runtime/support/Integers.h"
 
 #include <algorithm>
 #include <map>
@@ -198,7 +199,7 @@ private:
   /// What part of the device has nothing to do, over all waves, because the last one is not full;
   /// where each multiprocessor runs a block at a time.
   double tail(uint64_t blocks) const {
-    const uint64_t many = measured.multiprocessors, waves = (blocks + many - 1) / many;
+    const uint64_t many = measured.multiprocessors, waves = support::ceilDiv(blocks, many);
     return 1 - double(blocks) / double(waves * many);
   }
 

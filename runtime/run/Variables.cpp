@@ -8,6 +8,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Int8Rows.h"
+#include "runtime/support/Integers.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
 
@@ -62,7 +63,7 @@ constexpr size_t kTask = size_t{1} << 14;
 /// Does the work on [begin, end) for all elements, on the threads of the rank.
 void inRanges(Executor &executor, size_t elements,
               const std::function<void(size_t begin, size_t end)> &work) {
-  executor.parallelFor(static_cast<int64_t>((elements + kTask - 1) / kTask), [&](int64_t task) {
+  executor.parallelFor(static_cast<int64_t>(support::ceilDiv(elements, kTask)), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kTask;
     work(begin, std::min(begin + kTask, elements));
   });
@@ -71,7 +72,7 @@ void inRanges(Executor &executor, size_t elements,
 /// Adds the hashes of blocks of the bytes, which threads take.
 void addBlocks(Executor &executor, std::span<const std::byte> bytes, support::StreamHash &hash) {
   constexpr size_t block = size_t{1} << 18;
-  std::vector<uint64_t> hashes((bytes.size() + block - 1) / block);
+  std::vector<uint64_t> hashes(support::ceilDiv(bytes.size(), block));
   executor.parallelFor(static_cast<int64_t>(hashes.size()), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * block;
     const auto own = bytes.subspan(begin, std::min(block, bytes.size() - begin));
@@ -160,7 +161,7 @@ public:
   }
 
 private:
-  static constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  static constexpr size_t aligned(size_t bytes) { return support::roundUp(bytes, 64); }
   size_t bytesOf(size_t elements) const {
     size_t bytes = aligned(elements * support::byteSize(dtype));
     for (const Held &held : all)

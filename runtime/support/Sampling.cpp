@@ -1,6 +1,7 @@
 // Keys, and cuts of their order by histograms of their bits.
 #include "runtime/support/Sampling.h"
 
+#include "runtime/support/Integers.h"
 #include "runtime/support/Philox.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ private:
       prefix |= found << shift;
     }
     const uint64_t each = amount(prefix);
-    cut = {prefix, (target + each - 1) / each};
+    cut = {prefix, ceilDiv(target, each)};
   }
 
   void keepFirst(uint64_t count) {

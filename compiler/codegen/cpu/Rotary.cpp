@@ -1,6 +1,8 @@
 // Cosine and sine tables of a row, and the rotation of its chunks.
 #include "compiler/codegen/cpu/Rotary.h"
 
+#include "runtime/support/Integers.h"
+
 #include "llvm/IR/Module.h"
 
 #include <cmath>
@@ -9,10 +11,10 @@ using namespace llvm;
 
 namespace hydra::cpu {
 
+using support::roundUp;
+
 /// Doubles at a time.
 static constexpr int64_t kPairs = 8;
-
-static int64_t roundUp(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 Rotary::Rotary(IRBuilderBase &builder, const Rotation &rotation, int64_t width, int64_t columns)
     : b(builder), math(builder), memory(builder, columns), rotation(rotation), width(width) {

@@ -1,6 +1,8 @@
 // The loops of a generated kernel over rows, sweeps and columns.
 #include "compiler/codegen/cpu/RowCodegen.h"
 
+#include "runtime/support/Integers.h"
+
 #include "llvm/IR/IntrinsicsX86.h"
 
 using namespace llvm;
@@ -88,7 +90,7 @@ void RowCodegen::emitEntry() {
                                               b.CreateMul(number, b.getInt64(width)));
   }
   for (int i = 0; i < s.buffers; ++i) {
-    int64_t padded = (s.columns + kLanes - 1) / kLanes * kLanes;
+    int64_t padded = support::roundUp(s.columns, kLanes);
     AllocaInst *buffer = b.CreateAlloca(b.getFloatTy(), b.getInt64(padded));
     buffer->setAlignment(Align(64));
     buffers.push_back(buffer);
@@ -235,7 +237,7 @@ Values RowCodegen::forColumns(int64_t unroll, Values carried,
                          return body({column, unroll}, current);
                        });
   if (rest > 0)
-    carried = body({b.getInt64(whole), (rest + kLanes - 1) / kLanes,
+    carried = body({b.getInt64(whole), support::ceilDiv(rest, kLanes),
                     rest % kLanes ? memory.firstLanes(rest % kLanes) : nullptr},
                    carried);
   return carried;
