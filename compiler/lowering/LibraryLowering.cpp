@@ -19,23 +19,18 @@ void addStep(Lowering &lowering, Operation *op, Args &&...args) {
   lowering.finish(op, Step::create(lowering.builder(), op->getLoc(), std::forward<Args>(args)...));
 }
 
-int64_t denseBytes(Value buffer) {
-  auto type = cast<MemRefType>(buffer.getType());
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
-
 /// Elements moved from one place to another, which may be a part of what the operation makes.
 void addCopy(Lowering &lowering, Operation *op, Value from, Value to) {
   auto step = plan::CopyOp::create(lowering.builder(), op->getLoc(), from, to);
   lowering.finish(op, step);
-  step.setWork(0, 2 * denseBytes(to));
+  step.setWork(0, 2 * bytesOf(to.getType()));
 }
 
 /// One number in all of such a place.
 void addFill(Lowering &lowering, Operation *op, Value to, double value) {
   auto step = plan::FillOp::create(lowering.builder(), op->getLoc(), to, llvm::APFloat(value));
   lowering.finish(op, step);
-  step.setWork(0, denseBytes(to));
+  step.setWork(0, bytesOf(to.getType()));
 }
 
 /// A vector as a matrix of one row, which is what a matmul takes; anything else as it is.

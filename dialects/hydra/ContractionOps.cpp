@@ -391,11 +391,9 @@ std::optional<IdRange> EmbeddingGradOp::idRange(unsigned operand) {
   return operand == 0 ? std::optional(IdRange{getRows()}) : std::nullopt;
 }
 
-static int64_t bytesOf(Value v) {
-  return build::typeOf(v).getNumElements() * build::typeOf(v).getElementTypeBitWidth() / 8;
+int64_t EmbeddingOp::bytes() {
+  return bytesOf(getTokens().getType()) + 2 * bytesOf(getX().getType());
 }
-
-int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
 OpClass EmbeddingOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingOp::precisionClass() { return Precision::Follow; }
 bool EmbeddingOp::takesRounded(unsigned) { return true; }
@@ -465,7 +463,7 @@ LogicalResult EmbeddingGradOp::evaluate(ArrayRef<const RefTensor *> in,
 }
 
 int64_t EmbeddingGradOp::bytes() {
-  return bytesOf(getTokens()) + bytesOf(getDx()) + bytesOf(getGrad());
+  return bytesOf(getTokens().getType()) + bytesOf(getDx().getType()) + bytesOf(getGrad().getType());
 }
 OpClass EmbeddingGradOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingGradOp::precisionClass() { return Precision::Full; }

@@ -1,6 +1,7 @@
 // Registration of the dialect, and the defaults of its interfaces.
 #include "dialects/hydra/Hydra.h"
 #include "dialects/hydra/PartitionRules.h"
+#include "runtime/support/Integers.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -44,9 +45,11 @@ int64_t resultElements(Operation *op) {
   return n;
 }
 
+int64_t elementBytes(Type element) { return support::ceilDiv(element.getIntOrFloatBitWidth(), 8); }
+
 int64_t bytesOf(Type type) {
-  auto t = cast<RankedTensorType>(type);
-  return t.getNumElements() * ((t.getElementTypeBitWidth() + 7) / 8);
+  auto t = cast<ShapedType>(type);
+  return t.getNumElements() * elementBytes(t.getElementType());
 }
 
 int64_t operandAndResultBytes(Operation *op) {

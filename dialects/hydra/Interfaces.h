@@ -193,7 +193,9 @@ struct OptimizerInputs {
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);
 int64_t operandAndResultBytes(mlir::Operation *op);
-/// Of a bound tensor in memory; truth values take a byte.
+/// Of a number in memory; a truth value takes a byte.
+int64_t elementBytes(mlir::Type element);
+/// Of a bound tensor in memory, or of what a buffer holds, where it is dense.
 int64_t bytesOf(mlir::Type tensor);
 
 /// Default of the row-wise interface: a rank-0 tensor is a scalar, others are tiles.

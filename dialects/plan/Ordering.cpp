@@ -73,7 +73,7 @@ SmallVector<BufferUse> usesOf(Operation *block) {
 
 support::ByteRange bytesOf(Value value) {
   auto type = cast<MemRefType>(value.getType());
-  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8, begin = placeOf(value).bytes;
+  const int64_t element = elementBytes(type.getElementType()), begin = placeOf(value).bytes;
   SmallVector<support::ByteStep> steps;
   for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type)))
     steps.push_back({static_cast<uint64_t>(size), stride * element});

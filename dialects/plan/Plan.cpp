@@ -143,8 +143,7 @@ bool sameElements(Value a, Value b) {
 Place placeOf(Value v) {
   Place place;
   while (auto view = v.getDefiningOp<ViewOp>()) {
-    auto type = cast<MemRefType>(view.getType());
-    place.bytes += view.getPlus() * ((type.getElementTypeBitWidth() + 7) / 8);
+    place.bytes += view.getPlus() * elementBytes(cast<MemRefType>(view.getType()).getElementType());
     v = view.getSource();
   }
   place.buffer = v.getDefiningOp<BufferOp>();
@@ -179,7 +178,7 @@ int64_t extentBytes(MemRefType type) {
   int64_t last = 0;
   for (auto [d, stride] : llvm::zip(type.getShape(), stridesOf(type)))
     last += (d - 1) * stride;
-  return (last + 1) * ((type.getElementTypeBitWidth() + 7) / 8);
+  return (last + 1) * elementBytes(type.getElementType());
 }
 
 MemRefType bufferType(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, Type element) {
@@ -312,7 +311,7 @@ LogicalResult ViewOp::verify() {
   auto from = cast<MemRefType>(getSource().getType()), to = cast<MemRefType>(getType());
   if (from.getElementType() != to.getElementType())
     return emitOpError("changes the element type");
-  int64_t element = (to.getElementTypeBitWidth() + 7) / 8;
+  int64_t element = elementBytes(to.getElementType());
   int64_t end = static_cast<int64_t>(getPlus()) * element + extentBytes(to);
   if (getPlus() < 0 || end > extentBytes(from))
     return emitOpError() << "ends " << end << " bytes behind the start of a buffer of "

@@ -111,7 +111,7 @@ int64_t sliceOffset(MemRefType type, unsigned dimensions, int64_t slice) {
 bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
   MemRefType type = typeOf(value);
   Place place = placeOf(value);
-  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8;
+  const int64_t element = elementBytes(type.getElementType());
   const int64_t whole = extentBytes(typeOf(place.buffer));
   auto isMoved = [&](Operation *user) {
     auto loop = dyn_cast<LoopOp>(user);
@@ -160,7 +160,7 @@ LaneLayout laneLayoutOf(LoopOp loop, Value value) {
 static bool areApart(const LaneLayout &a, const LaneLayout &b, int64_t count) {
   if (ArrayRef(a.moves).drop_front() != ArrayRef(b.moves).drop_front())
     return false;
-  const int64_t element = (a.element.getIntOrFloatBitWidth() + 7) / 8;
+  const int64_t element = elementBytes(a.element);
   const auto bytesOf = [&](const LaneLayout &view) {
     SmallVector<std::pair<int64_t, int64_t>> dims; // size and stride, those of iterations too
     for (auto [size, stride] : view.dims)
@@ -250,7 +250,7 @@ static bool liesApart(LoopOp loop, Value value) {
   if (moving == loop.getMoving().end())
     return loop.getCount() == 1;
   MemRefType type = typeOf(value);
-  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8,
+  const int64_t element = elementBytes(type.getElementType()),
                 bytes = std::abs(loop.getStrides()[moving - loop.getMoving().begin()]);
   if (bytes % element != 0)
     return false;

@@ -56,7 +56,7 @@ static bool mayBeShared(Value result, ConcatOp concat) {
 /// on.
 static bool canBeRead(Value result, MemRefType part, int64_t start, Value buffer) {
   auto whole = buffer.getDefiningOp<plan::BufferOp>();
-  const int64_t element = (part.getElementTypeBitWidth() + 7) / 8;
+  const int64_t element = elementBytes(part.getElementType());
   const SmallVector<int64_t> strides = plan::stridesOf(part);
   const auto isAligned = [&](auto dim) {
     const auto &[size, stride] = dim;

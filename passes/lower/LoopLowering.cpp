@@ -73,7 +73,7 @@ LogicalResult ProgramWriter::lowerLoop(LoopOp loop) {
     Value view = plan::ViewOp::create(
         b, loop.getLoc(), plan::bufferType(chunk.getShape(), strides, chunk.getElementType()),
         whole, b.getI64IntegerAttr(start));
-    const int64_t bytes = step * ((chunk.getElementTypeBitWidth() + 7) / 8);
+    const int64_t bytes = step * elementBytes(chunk.getElementType());
     moved[view] = scan.getReverse() ? -bytes : bytes;
     return view;
   };

@@ -298,10 +298,8 @@ void ProgramWriter::addLaunch(Operation *op, Location loc, plan::KernelOp kernel
 
 /// A copy that no operation of the model asks for.
 void ProgramWriter::copy(Location loc, Value from, Value to) {
-  auto type = cast<MemRefType>(to.getType());
-  int64_t bytes = 2 * type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-  plan::CopyOp::create(b, madeBy("hydra-to-plan", loc), from, to, 0, bytes, OpClass::copy_cast,
-                       "copy");
+  plan::CopyOp::create(b, madeBy("hydra-to-plan", loc), from, to, 0, 2 * bytesOf(to.getType()),
+                       OpClass::copy_cast, "copy");
   ++steps;
 }
 

@@ -54,7 +54,7 @@ bool areApart(Value a, Value b) {
   if (x.bytes + plan::extentBytes(first) <= y.bytes ||
       y.bytes + plan::extentBytes(second) <= x.bytes)
     return true;
-  const int64_t element = (first.getElementTypeBitWidth() + 7) / 8;
+  const int64_t element = elementBytes(first.getElementType());
   if (first.getElementTypeBitWidth() != second.getElementTypeBitWidth() || x.bytes % element ||
       y.bytes % element)
     return false;
@@ -138,8 +138,7 @@ private:
                    : !isValue(entry.uses.front()) ? Kind::FromVariable
                    : isa<plan::CopyOp>(op)        ? Kind::OfValues
                                                   : Kind::Any;
-      auto to = cast<MemRefType>(entry.uses.back().value.getType());
-      entry.bytes = to.getNumElements() * ((to.getElementTypeBitWidth() + 7) / 8);
+      entry.bytes = bytesOf(entry.uses.back().value.getType());
     }
     blocks.push_back(std::move(entry));
   }

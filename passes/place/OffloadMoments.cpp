@@ -166,7 +166,7 @@ private:
       llvm::MapVector<Type, int64_t> used;
       for (Operation *buffer : visit.buffers) {
         auto type = cast<MemRefType>(cast<plan::BufferOp>(buffer).getType());
-        const int64_t unit = kAlignment / llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+        const int64_t unit = kAlignment / elementBytes(type.getElementType());
         int64_t &count = used[type.getElementType()];
         visit.elements[buffer] = count;
         count += llvm::alignTo(type.getNumElements(), unit);
@@ -214,7 +214,7 @@ private:
   /// The bytes of a slot that stand for those of a moment, from `bytes` on.
   Value place(OpBuilder &b, Location at, Visit &visit, plan::BufferOp buffer, int64_t bytes,
               MemRefType type) {
-    const int64_t size = (type.getElementTypeBitWidth() + 7) / 8;
+    const int64_t size = elementBytes(type.getElementType());
     plan::BufferOp slot = slots[visit.slot].buffers.lookup(type.getElementType());
     return plan::ViewOp::create(b, at, type, slot,
                                 b.getI64IntegerAttr(visit.elements[buffer] + bytes / size));

@@ -64,8 +64,7 @@ private:
     if (!op || isa<UseOp>(op) || op->hasAttr(kViewAttr) || op->hasAttr(kAdjacentAttr) ||
         op->hasAttr(kPartsInPlaceAttr) || updated.contains(v))
       return 0;
-    RankedTensorType type = build::typeOf(v);
-    return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+    return bytesOf(v.getType());
   }
 
   static SmallVector<Value> roots(Operation *op) {
