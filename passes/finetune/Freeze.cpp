@@ -1,6 +1,6 @@
 // hydra-freeze: parameters that are not trained.
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
-#include "passes/finetune/Patterns.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 // hydra-lora: beside frozen matrices, products of two small ones are trained.
 #include "dialects/hydra/Build.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
-#include "passes/finetune/Patterns.h"
 
 #include "llvm/ADT/SmallBitVector.h"
 

@@ -1,6 +1,7 @@
 // hydra-gather-quantized: weights that are multiplied in 8 bits are gathered in 8 bits.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
 #include "passes/precision/AmaxHistory.h"
 #include "passes/precision/UnitScales.h"
@@ -375,9 +376,7 @@ private:
 
   /// A gather of a unit, itself or rounded.
   static std::optional<Gathered> unitIn(AllGatherOp gather) {
-    auto cast = gather.getX().getDefiningOp<CastOp>();
-    auto use = (cast ? cast.getX() : gather.getX()).getDefiningOp<UseOp>();
-    auto param = use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
+    ParamOp param = castParameterOf(gather.getX());
     const FlatUnitAttr unit = param ? param.getUnitAttr() : FlatUnitAttr();
     if (!unit || unit.getOver() != gather.getOverAttr() || gather.getAxis() != 0)
       return std::nullopt;

@@ -1,5 +1,6 @@
 // hydra-shard: parameters lie behind one another in vectors, of which each rank has a piece.
 #include "dialects/hydra/Build.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -99,8 +100,7 @@ private:
       for (auto concat : entry.getBody().front().getOps<ConcatOp>()) {
         Neighbours parts;
         for (Value part : concat.getParts()) {
-          auto use = part.getDefiningOp<UseOp>();
-          auto param = use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
+          ParamOp param = parameterOf(part);
           if (param && !joined.contains(param) && !others.contains(param) &&
               !llvm::is_contained(parts, param))
             parts.push_back(param);

@@ -2,6 +2,7 @@
 // them to.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -17,22 +18,6 @@ namespace {
 
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-hold-rounded";
-
-/// The parameters that a value is made of: one, or the parts of a concatenation.
-SmallVector<ParamOp> parametersOf(Value v) {
-  SmallVector<Value> parts{v};
-  if (auto concat = v.getDefiningOp<ConcatOp>())
-    parts.assign(concat.getParts().begin(), concat.getParts().end());
-  SmallVector<ParamOp> parameters;
-  for (Value part : parts) {
-    auto use = part.getDefiningOp<UseOp>();
-    auto param = use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
-    if (!param)
-      return {};
-    parameters.push_back(param);
-  }
-  return parameters;
-}
 
 struct HoldRounded : impl::HoldRoundedBase<HoldRounded> {
   void runOnOperation() override {
@@ -60,7 +45,7 @@ private:
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : entry.getBody().front().getOps<CastOp>())
         if (Type to = build::typeOf(cast.getResult()).getElementType(); isNarrowFloat(to))
-          for (ParamOp param : parametersOf(cast.getX()))
+          for (ParamOp param : joinedParametersOf(cast.getX()))
             if (auto found = formats.find(param); found != formats.end() && !found->second)
               found->second = to;
     // One that falls out takes along those that it is joined with.
@@ -99,7 +84,7 @@ private:
     auto concat = dyn_cast<ConcatOp>(reader);
     if (!concat)
       return rounds(reader);
-    SmallVector<ParamOp> parts = parametersOf(concat.getY());
+    SmallVector<ParamOp> parts = joinedParametersOf(concat.getY());
     return !parts.empty() && llvm::all_of(concat->getUsers(), rounds) &&
            llvm::all_of(parts, [&](ParamOp part) { return formats.lookup(part) == format; });
   }

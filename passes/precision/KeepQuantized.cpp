@@ -1,6 +1,7 @@
 // hydra-keep-quantized: weights in 8 bits are state, written where their parameters are updated.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
 #include "passes/precision/AlongBlocks.h"
 #include "passes/precision/AmaxHistory.h"
@@ -49,14 +50,6 @@ struct Weight {
 /// By the first of their rows.
 using Weights = std::map<int64_t, Weight>;
 
-/// The parameter that a value is, itself or cast; or null.
-ParamOp parameterOf(Value v) {
-  if (auto cast = v.getDefiningOp<CastOp>())
-    v = cast.getX();
-  auto use = v.getDefiningOp<UseOp>();
-  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
-}
-
 /// A row of the history, and where the elements begin that are divided by a scale made of it.
 struct ScaleRow {
   int64_t row, start;
@@ -86,7 +79,7 @@ std::optional<Weight> weightOf(QuantizeOp quantize, ArrayRef<ScaleRow> rows) {
                 .format = build::typeOf(quantize.getResult()).getElementType()};
   for (const ScaleRow &each : rows)
     weight.rows.push_back(each.row);
-  if (ParamOp param = parameterOf(build::behindReshapes(value)); param && param.getUnit()) {
+  if (ParamOp param = castParameterOf(build::behindReshapes(value)); param && param.getUnit()) {
     weight.parameters.push_back(param);
     for (const ScaleRow &each : rows)
       weight.starts.push_back(each.start);
@@ -101,7 +94,7 @@ std::optional<Weight> weightOf(QuantizeOp quantize, ArrayRef<ScaleRow> rows) {
       return std::nullopt;
   }
   for (Value part : parts) {
-    ParamOp param = parameterOf(part);
+    ParamOp param = castParameterOf(part);
     if (!param || param.getUnit() || llvm::is_contained(weight.parameters, param))
       return std::nullopt;
     weight.parameters.push_back(param);

@@ -1,6 +1,7 @@
 // hydra-keep-rounded: rounded parameters are state, written where parameters are updated.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -16,28 +17,6 @@ namespace {
 
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-keep-rounded";
-
-/// The parameter that a value is, or null.
-ParamOp parameterOf(Value v) {
-  auto use = v.getDefiningOp<UseOp>();
-  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
-}
-
-/// The parameters that a cast rounds: one, or the parts of a concatenation; none if it rounds
-/// anything else.
-SmallVector<ParamOp> parametersOf(CastOp cast) {
-  SmallVector<Value> parts{cast.getX()};
-  if (auto concat = cast.getX().getDefiningOp<ConcatOp>())
-    parts.assign(concat.getParts().begin(), concat.getParts().end());
-  SmallVector<ParamOp> parameters;
-  for (Value part : parts) {
-    ParamOp param = parameterOf(part);
-    if (!param)
-      return {};
-    parameters.push_back(param);
-  }
-  return parameters;
-}
 
 struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
   void runOnOperation() override {
@@ -55,7 +34,7 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
     // Reading, then writing: what only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
-        SmallVector<ParamOp> parameters = parametersOf(cast);
+        SmallVector<ParamOp> parameters = joinedParametersOf(cast.getX());
         Type element = build::typeOf(cast.getResult()).getElementType();
         auto stays = [&](ParamOp param) {
           return param.getFrozen() || (updated.contains(param.getSymNameAttr()) &&
@@ -80,7 +59,7 @@ private:
           role != ProgramRole::accumulate && role != ProgramRole::apply)
         continue;
       for (auto cast : entry.getBody().front().getOps<CastOp>())
-        for (ParamOp param : parametersOf(cast))
+        for (ParamOp param : joinedParametersOf(cast.getX()))
           found.insert({param.getSymNameAttr(), build::typeOf(cast.getResult()).getElementType()});
     }
     return found;

@@ -1,8 +1,8 @@
 // hydra-quantize-weights: weights that nothing changes are held in i8, each row with a scale.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
-#include "passes/finetune/Patterns.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -21,20 +21,15 @@ constexpr StringLiteral kPass = "hydra-quantize-weights";
 /// Columns of a weight are a multiple of so many: bytes that kernels load at a time.
 constexpr int64_t kColumns = 16;
 
-ParamOp parameterOf(Value v) {
-  auto use = v.getDefiningOp<UseOp>();
-  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
-}
-
 Value behindCasts(Value v) {
   while (auto cast = v.getDefiningOp<CastOp>())
     v = cast.getX();
   return v;
 }
 
-/// The parameters that a concatenation has as its parts, cast or as they are; none where it has
-/// anything else, or joins columns.
-SmallVector<ParamOp> parametersOf(ConcatOp concat) {
+/// The parameters whose rows a concatenation joins, cast or as they are; none where it has anything
+/// else, or joins columns.
+SmallVector<ParamOp> joinedRows(ConcatOp concat) {
   SmallVector<ParamOp> parameters;
   for (Value part : concat.getParts())
     parameters.push_back(parameterOf(behindCasts(part)));
@@ -133,7 +128,7 @@ private:
       auto concat = dyn_cast<ConcatOp>(reader);
       if (!concat)
         return false;
-      const SmallVector<ParamOp> parts = parametersOf(concat);
+      const SmallVector<ParamOp> parts = joinedRows(concat);
       return !parts.empty() && isRead(concat.getY()) &&
              llvm::all_of(parts, [&](ParamOp part) { return weights.contains(part); });
     });
@@ -144,7 +139,7 @@ private:
     if (ParamOp param = parameterOf(weight))
       return {param};
     auto concat = weight.getDefiningOp<ConcatOp>();
-    return concat ? parametersOf(concat) : SmallVector<ParamOp>();
+    return concat ? joinedRows(concat) : SmallVector<ParamOp>();
   }
 
   //===-- What becomes of them --------------------------------------------------------------===//

@@ -1,8 +1,8 @@
 // hydra-select-precision: in which formats layers multiply that a user's policy names.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
-#include "passes/finetune/Patterns.h"
 #include "passes/precision/Policy.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -1,7 +1,7 @@
 // hydra-select-quantized: which linear layers multiply 8-bit operands, and in which formats.
 #include "dialects/hydra/Build.h"
+#include "passes/Parameters.h"
 #include "passes/Passes.h"
-#include "passes/finetune/Patterns.h"
 
 using namespace mlir;
 

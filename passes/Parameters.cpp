@@ -1,5 +1,5 @@
-// Parameters by patterns over their names, and those that a value is made of.
-#include "passes/finetune/Patterns.h"
+// Parameters that a value is, or is made of, and parameters by patterns over their names.
+#include "passes/Parameters.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
@@ -7,6 +7,50 @@
 using namespace mlir;
 
 namespace hydra {
+
+ParamOp parameterOf(Value value) {
+  auto use = value.getDefiningOp<UseOp>();
+  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
+}
+
+ParamOp castParameterOf(Value value) {
+  auto cast = value.getDefiningOp<CastOp>();
+  return parameterOf(cast ? cast.getX() : value);
+}
+
+SmallVector<ParamOp> joinedParametersOf(Value value) {
+  SmallVector<Value> parts{value};
+  if (auto concat = value.getDefiningOp<ConcatOp>())
+    parts.assign(concat.getParts().begin(), concat.getParts().end());
+  SmallVector<ParamOp> params;
+  for (Value part : parts) {
+    ParamOp param = parameterOf(part);
+    if (!param)
+      return {};
+    params.push_back(param);
+  }
+  return params;
+}
+
+SmallVector<ParamOp> parametersOf(Value value) {
+  SmallVector<ParamOp> params;
+  SmallVector<Value> work{value};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (auto use = dyn_cast_or_null<UseOp>(op)) {
+      auto param = dyn_cast<ParamOp>(use.lookup());
+      if (!param)
+        return {};
+      params.push_back(param);
+      continue;
+    }
+    auto precision = dyn_cast_or_null<PrecisionOpInterface>(op);
+    if (!precision || precision.precisionClass() != Precision::Move || op->getNumOperands() == 0)
+      return {};
+    llvm::append_range(work, op->getOperands());
+  }
+  return params;
+}
 
 /// `tok_emb, layers.0.ln1 …`: what names look like.
 static std::string examples(ArrayRef<ParamOp> params) {
@@ -41,26 +85,6 @@ FailureOr<SmallVector<ParamOp>> parametersMatching(ModelOp model, ArrayRef<std::
   }
   return llvm::to_vector(
       llvm::make_filter_range(params, [&](ParamOp param) { return matched.contains(param); }));
-}
-
-SmallVector<ParamOp> parametersOf(Value value) {
-  SmallVector<ParamOp> params;
-  SmallVector<Value> work{value};
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (auto use = dyn_cast_or_null<UseOp>(op)) {
-      auto param = dyn_cast<ParamOp>(use.lookup());
-      if (!param)
-        return {};
-      params.push_back(param);
-      continue;
-    }
-    auto precision = dyn_cast_or_null<PrecisionOpInterface>(op);
-    if (!precision || precision.precisionClass() != Precision::Move || op->getNumOperands() == 0)
-      return {};
-    llvm::append_range(work, op->getOperands());
-  }
-  return params;
 }
 
 } // namespace hydra
