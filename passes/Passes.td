@@ -675,7 +675,7 @@ def JoinWeightGradients : Pass<"hydra-join-weight-gradients", "::mlir::ModuleOp"
     the g below each other and the x below each other: k - 1 launches and tails less, and of 2 k + 1 times the
     bytes of the gradient that are written and read, one. Operands are made where the concatenations are (hydra-to-plan), so
     nothing is copied; where an operand cannot be (an input, a view, a part of another concatenation), the sum
-    stays. Products of one sum may also differ in their numbers of rows.
+    stays. Matmuls of one sum may also differ in their numbers of rows.
 
     Operands are one value then, which lives from the first part to the last matmul. What is live at the peak of a
     program, counted before groups are formed, may grow by `percent`; a sum that would make it more stays. With
@@ -688,7 +688,7 @@ def JoinWeightGradients : Pass<"hydra-join-weight-gradients", "::mlir::ModuleOp"
   let options = [Option<"percent", "percent", "int64_t", "1",
                         "by how much the bytes that are live at the peak may grow">];
   let statistics = [Statistic<"weights", "weights", "gradients that are one matmul">,
-                    Statistic<"products", "products", "matmuls that they were">];
+                    Statistic<"matmuls", "products", "matmuls that they were">];
 }
 
 def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
@@ -877,7 +877,7 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
 def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
   let summary = "a matmul adds to the tensor that its product would be added to";
   let description = [{
-    For libraries that add an f32 tensor to the sums of a product before they store them. Where a kernel does nothing
+    For libraries that add an f32 tensor to the sums of a matmul before they store them. Where a kernel does nothing
     but add two f32 tensors, one of which a matmul makes for it alone, and writes the sum over the other, which
     nothing touches between the two, the matmul does so: a launch less, and the product is neither stored nor
     read. Up to `few-rows` rows are left alone: their matmuls are kernels of the backend, which add to nothing. The

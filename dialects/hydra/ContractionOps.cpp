@@ -30,7 +30,7 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   if (b &&
       (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
     return failure();
-  if (failed(infer.pushProduct(shape, infer.element(x), dtype, compute, types)))
+  if (failed(infer.pushMatmul(shape, infer.element(x), dtype, compute, types)))
     return failure();
   if (b && infer.element(b) != cast<RankedTensorType>(types.back()).getElementType())
     return infer.fail("bias has another element type than the result");
@@ -115,17 +115,17 @@ void LinearOp::quantizeTo(Type operands, Type gradient) {
   setQuantize(operands);
   setQuantizeGradient(gradient);
 }
-std::optional<QuantizedProduct> LinearOp::quantizedProduct() {
+std::optional<MatmulToQuantize> LinearOp::matmulToQuantize() {
   if (!getQuantize())
     return std::nullopt;
-  return QuantizedProduct{{getX(), *getQuantize(), /*transposed=*/false},
+  return MatmulToQuantize{{getX(), *getQuantize(), /*transposed=*/false},
                           {getW(), *getQuantize(), /*transposed=*/false},
                           getB()};
 }
-std::optional<QuantizedProduct> MatmulOp::quantizedProduct() {
+std::optional<MatmulToQuantize> MatmulOp::matmulToQuantize() {
   if (!getQuantizeA() || getAddend())
     return std::nullopt;
-  return QuantizedProduct{{getA(), *getQuantizeA(), getTransposeA()},
+  return MatmulToQuantize{{getA(), *getQuantizeA(), getTransposeA()},
                           {getB(), *getQuantizeB(), !getTransposeB()},
                           Value()};
 }
@@ -136,16 +136,16 @@ void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
     grads[2] = build::sumTo(b, loc, g[0], build::shapeOf(getB()));
   Value rounded = build::cast(b, loc, g[0], build::typeOf(getX()).getElementType());
   Value dy = build::flattenRows(b, loc, rounded), x = build::flattenRows(b, loc, getX());
-  auto product = [&](Value other, UnitAttr transposed) {
-    auto matmul = MatmulOp::create(b, loc, dy, other, Value(), transposed, UnitAttr(), TypeAttr(),
-                                   UnitAttr(), getComputeAttr());
-    matmul.setQuantizeAAttr(getQuantizeGradientAttr());
-    matmul.setQuantizeBAttr(getQuantizeAttr());
-    return matmul;
+  auto matmul = [&](Value other, UnitAttr transposed) {
+    auto made = MatmulOp::create(b, loc, dy, other, Value(), transposed, UnitAttr(), TypeAttr(),
+                                 UnitAttr(), getComputeAttr());
+    made.setQuantizeAAttr(getQuantizeGradientAttr());
+    made.setQuantizeBAttr(getQuantizeAttr());
+    return made;
   };
-  Value dx = product(getW(), UnitAttr());
+  Value dx = matmul(getW(), UnitAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
-  grads[1] = product(x, b.getUnitAttr());
+  grads[1] = matmul(x, b.getUnitAttr());
 }
 
 //===-- linear_gelu -------------------------------------------------------------------------===//
@@ -217,8 +217,8 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
     return infer.fail("quantizes " + shapeText(a) + "; expected two dimensions");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
-  if (failed(infer.pushProduct(shape, infer.element(op.getA()), op.getDtypeAttr(),
-                               op.getComputeAttr(), types)))
+  if (failed(infer.pushMatmul(shape, infer.element(op.getA()), op.getDtypeAttr(),
+                              op.getComputeAttr(), types)))
     return failure();
   if (op.getAddend() && op.getAddend().getType() != types.front())
     return infer.fail("adds " + shapeText(infer.shape(op.getAddend())) + " of another type to " +
@@ -298,15 +298,15 @@ void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   // With A = op(a), B = op(b): dA = G Bᵀ, dB = Aᵀ G, transposed back where the operand is stored
   // transposed.
   Location loc = getLoc();
-  auto product = [&](Value x, bool tx, Value y, bool ty) {
+  auto matmul = [&](Value x, bool tx, Value y, bool ty) {
     auto flag = [&](bool set) { return set ? b.getUnitAttr() : UnitAttr(); };
     return MatmulOp::create(b, loc, x, y, Value(), flag(tx), flag(ty), TypeAttr(), UnitAttr(),
                             getFullPrecisionAttr(), getComputeAttr());
   };
   bool ta = getTransposeA(), tb = getTransposeB();
   Value dc = build::cast(b, loc, g[0], build::typeOf(getA()).getElementType());
-  grads[0] = ta ? product(getB(), tb, dc, true) : product(dc, false, getB(), !tb);
-  grads[1] = tb ? product(dc, true, getA(), ta) : product(getA(), !ta, dc, false);
+  grads[0] = ta ? matmul(getB(), tb, dc, true) : matmul(dc, false, getB(), !tb);
+  grads[1] = tb ? matmul(dc, true, getA(), ta) : matmul(getA(), !ta, dc, false);
   if (getAddend())
     grads[2] = g[0];
 }

@@ -21,8 +21,10 @@ class Hydra_ContractionOp<string mnemonic, list<Trait> traits = []>
 // `compute = tf32` they are, moreover, rounded to that format before they are multiplied.
 // `quantize…` says to what `hydra-quantize-matmuls` quantizes operands; alone it changes nothing.
 
-def LinearOp : Hydra_ContractionOp<"linear", [
-    DeclareOpInterfaceMethods<QuantizableOpInterface, ["getWeight", "quantizeTo", "quantizedProduct"]>]> {
+def LinearOp
+    : Hydra_ContractionOp<
+          "linear", [DeclareOpInterfaceMethods<QuantizableOpInterface, ["getWeight", "quantizeTo",
+                                                                        "matmulToQuantize"]>]> {
   let summary = "y = x wᵀ + b";
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
@@ -59,8 +61,9 @@ def LinearGeluOp : Hydra_MatmulLikeOp<"linear_gelu", [
   let results = (outs Hydra_Value:$y, Optional<Hydra_Value>:$sums);
 }
 
-def MatmulOp : Hydra_ContractionOp<"matmul", [
-    DeclareOpInterfaceMethods<QuantizableOpInterface, ["quantizedProduct"]>]> {
+def MatmulOp
+    : Hydra_ContractionOp<
+          "matmul", [DeclareOpInterfaceMethods<QuantizableOpInterface, ["matmulToQuantize"]>]> {
   let summary = "batched matmul";
   let description = [{
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,

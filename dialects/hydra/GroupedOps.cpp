@@ -81,8 +81,8 @@ LogicalResult GroupedLinearOp::inferTypes(TypeInference &infer, Adaptor op,
     return infer.fail(
         "weight is " + shapeText(w) + " but the input has " + Twine(width) + " columns; expected " +
         (op.getTransposed() ? "[E, " + Twine(width) + ", N]" : "[E, N, " + Twine(width) + "]"));
-  return infer.pushProduct({infer.shape(op.getX())[0], w[op.getTransposed() ? 2 : 1]},
-                           infer.element(op.getX()), op.getDtypeAttr(), op.getComputeAttr(), types);
+  return infer.pushMatmul({infer.shape(op.getX())[0], w[op.getTransposed() ? 2 : 1]},
+                          infer.element(op.getX()), op.getDtypeAttr(), op.getComputeAttr(), types);
 }
 
 LogicalResult GroupedLinearOp::evaluate(ArrayRef<const RefTensor *> in,
@@ -133,8 +133,8 @@ LogicalResult GroupedOuterOp::inferTypes(TypeInference &infer, Adaptor op,
   SmallVector<int64_t> shape{infer.shape(op.getOffsets())[0] - 1, a[1], b[1]};
   if (failed(infer.wantPossible(shape, "the result,")))
     return failure();
-  return infer.pushProduct(shape, infer.element(op.getA()), op.getDtypeAttr(), op.getComputeAttr(),
-                           types);
+  return infer.pushMatmul(shape, infer.element(op.getA()), op.getDtypeAttr(), op.getComputeAttr(),
+                          types);
 }
 
 LogicalResult GroupedOuterOp::evaluate(ArrayRef<const RefTensor *> in,

@@ -152,17 +152,19 @@ def QuantizableOpInterface : OpInterface<"QuantizableOpInterface"> {
   let description = [{
     A matmul whose operands can be quantized to 8 bits (`hydra-select-quantized`, `hydra-quantize-matmuls`).
   }];
-  let methods = [
-    InterfaceMethod<"The operand that is a weight; null where none is known to be.", "::mlir::Value",
-      "getWeight", (ins), "", [{ return {}; }]>,
-    InterfaceMethod<[{
+  let methods =
+      [InterfaceMethod<"The operand that is a weight; null where none is known to be.",
+                       "::mlir::Value", "getWeight", (ins), "", [{ return {}; }]>,
+       InterfaceMethod<[{
         Says to which formats its operands, and the gradient that its derivative multiplies, are to be
         quantized. Only asked of what has a weight.
       }],
-      "void", "quantizeTo", (ins "::mlir::Type":$operands, "::mlir::Type":$gradient), "",
-      [{ (void)operands; (void)gradient; }]>,
-    InterfaceMethod<"What it multiplies, and in which formats; nullopt where nothing is to be quantized.",
-      "::std::optional<::hydra::QuantizedProduct>", "quantizedProduct", (ins)>,
+                       "void", "quantizeTo",
+                       (ins "::mlir::Type":$operands, "::mlir::Type":$gradient), "",
+                       [{ (void)operands; (void)gradient; }]>,
+       InterfaceMethod<
+           "What it multiplies, and in which formats; nullopt where nothing is to be quantized.",
+           "::std::optional<::hydra::MatmulToQuantize>", "matmulToQuantize", (ins)>,
   ];
 }
 

@@ -96,7 +96,7 @@ enum class RowUse {
 };
 
 /// A matmul as `hydra-quantize-matmuls` sees it: `a bᵀ (+ bias)` of matrices `[rows, K]`.
-struct QuantizedProduct {
+struct MatmulToQuantize {
   struct Operand {
     mlir::Value value; ///< of more dimensions: all but the last are rows
     mlir::Type format;

@@ -228,7 +228,7 @@ LogicalResult ScaledLinearOp::inferTypes(TypeInference &infer, Adaptor op,
                       Twine(support::kMostInt8Rows));
   shape.back() = infer.shape(w)[0];
   if (failed(infer.wantExact(op.getScale(), "scale", {shape.back()})) ||
-      failed(infer.pushProduct(shape, infer.element(x), op.getDtypeAttr(), TypeAttr(), types)))
+      failed(infer.pushMatmul(shape, infer.element(x), op.getDtypeAttr(), TypeAttr(), types)))
     return failure();
   if (!op.getB())
     return success();

@@ -408,8 +408,8 @@ LogicalResult TypeInference::wantPositive(ArrayRef<int64_t> shape) const {
   return problem.empty() ? success() : fail(problem);
 }
 
-LogicalResult TypeInference::pushProduct(ArrayRef<int64_t> shape, Type element, TypeAttr dtype,
-                                         TypeAttr compute, SmallVectorImpl<Type> &types) const {
+LogicalResult TypeInference::pushMatmul(ArrayRef<int64_t> shape, Type element, TypeAttr dtype,
+                                        TypeAttr compute, SmallVectorImpl<Type> &types) const {
   if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
     return fail("cannot yield this element type; expected f32, or that of the operands");
   if (compute && !canMultiplyIn(element, compute.getValue()))

@@ -119,9 +119,9 @@ public:
   /// Of a tensor that the operation needs on its way, which is none of its results.
   llvm::LogicalResult wantPossible(llvm::ArrayRef<int64_t> shape, llvm::StringRef what) const;
   /// The type of a matmul: elements of its operands, or of `dtype`; `compute` must suit them.
-  llvm::LogicalResult pushProduct(llvm::ArrayRef<int64_t> shape, mlir::Type element,
-                                  mlir::TypeAttr dtype, mlir::TypeAttr compute,
-                                  llvm::SmallVectorImpl<mlir::Type> &types) const;
+  llvm::LogicalResult pushMatmul(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                                 mlir::TypeAttr dtype, mlir::TypeAttr compute,
+                                 llvm::SmallVectorImpl<mlir::Type> &types) const;
   /// An attribute: a number from `least` that f32 holds.
   llvm::LogicalResult wantFinite(double value, llvm::StringRef what, double least) const;
   /// The same without the least one.

@@ -211,12 +211,12 @@ SmallVector<Access> MatmulOp::getAccesses() {
 }
 void MatmulOp::countOnMultiprocessors(int64_t count) { setMultiprocessors(count); }
 /// What a matmul rounds its operands to, or else their format.
-static Type formatOfProducts(std::optional<Type> compute, Value operand) {
+static Type formatOfFactors(std::optional<Type> compute, Value operand) {
   return compute.value_or(cast<MemRefType>(operand.getType()).getElementType());
 }
-Type MatmulOp::computedIn() { return formatOfProducts(getCompute(), getA()); }
-Type GroupedLinearOp::computedIn() { return formatOfProducts(getCompute(), getX()); }
-Type GroupedOuterOp::computedIn() { return formatOfProducts(getCompute(), getA()); }
+Type MatmulOp::computedIn() { return formatOfFactors(getCompute(), getA()); }
+Type GroupedLinearOp::computedIn() { return formatOfFactors(getCompute(), getX()); }
+Type GroupedOuterOp::computedIn() { return formatOfFactors(getCompute(), getA()); }
 
 SmallVector<Access> AttentionOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6); }

@@ -109,12 +109,12 @@ static void tagRead(Value value) {
   }
 }
 
-/// The product of two computed values from which a softmax's operand comes, through what is done to
+/// The matmul of two computed values from which a softmax's operand comes, through what is done to
 /// each of its elements; null where there is none.
 static MatmulOp scoresOf(Value v, SmallVectorImpl<Operation *> &between) {
   for (Operation *op = makerOf(v); op; op = makerOf(v)) {
-    if (auto product = dyn_cast<MatmulOp>(op))
-      return makerOf(product.getA()) && makerOf(product.getB()) ? product : MatmulOp();
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      return makerOf(matmul.getA()) && makerOf(matmul.getB()) ? matmul : MatmulOp();
     const bool each = op->hasTrait<Elementwise>() || isa<SelectOp>(op) || onlyMoves(op);
     if (!each || op->getNumOperands() == 0)
       return {};
@@ -146,9 +146,9 @@ static void tagAttention(Operation *softmax) {
   SmallVector<Operation *> readers(softmax->getUsers());
   for (size_t i = 0; i < readers.size(); ++i) {
     Operation *reader = readers[i];
-    if (auto product = dyn_cast<MatmulOp>(reader)) {
-      tag(product, Category::act_attn_out);
-      tagRead(product.getB());
+    if (auto matmul = dyn_cast<MatmulOp>(reader)) {
+      tag(matmul, Category::act_attn_out);
+      tagRead(matmul.getB());
     } else if (onlyMoves(reader)) {
       tag(reader, Category::act_softmax);
       llvm::append_range(readers, reader->getUsers());

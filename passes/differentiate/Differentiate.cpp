@@ -364,7 +364,7 @@ private:
       SmallVector<Value> parts = inside.gradients.lookup(value);
       if (i >= sequences + carried) // what earlier iterations added is carried
         parts.insert(parts.begin(), block.getArgument(next++));
-      Value gradient = i < sequences ? sum(b, parts) : sumIntoProducts(b, parts);
+      Value gradient = i < sequences ? sum(b, parts) : sumIntoMatmuls(b, parts);
       results.push_back(gradient ? gradient : build::constant(b, loc, value.getType(), 0.0));
     }
     build::endLoopBody(d.reverse, results);
@@ -395,25 +395,25 @@ private:
   }
 
   /// The sum of gradients that are carried on: matmuls add to it what they make.
-  static Value sumIntoProducts(OpBuilder &b, ArrayRef<Value> parts) {
-    auto ownProduct = [](Value part) {
-      auto product = part.getDefiningOp<MatmulOp>();
-      bool adds = product && part.use_empty() && !product.getAddend() &&
+  static Value sumIntoMatmuls(OpBuilder &b, ArrayRef<Value> parts) {
+    auto ownMatmul = [](Value part) {
+      auto matmul = part.getDefiningOp<MatmulOp>();
+      bool adds = matmul && part.use_empty() && !matmul.getAddend() &&
                   build::typeOf(part).getElementType().isF32();
-      return adds ? product : MatmulOp();
+      return adds ? matmul : MatmulOp();
     };
     SmallVector<Value> others;
-    llvm::copy_if(parts, std::back_inserter(others), [&](Value part) { return !ownProduct(part); });
+    llvm::copy_if(parts, std::back_inserter(others), [&](Value part) { return !ownMatmul(part); });
     Value total = sum(b, others);
     for (Value part : parts) {
-      MatmulOp product = ownProduct(part);
-      if (product && !total)
+      MatmulOp matmul = ownMatmul(part);
+      if (matmul && !total)
         total = part;
-      else if (product)
-        total = MatmulOp::create(b, part.getLoc(), product.getA(), product.getB(), total,
-                                 product.getTransposeAAttr(), product.getTransposeBAttr(),
+      else if (matmul)
+        total = MatmulOp::create(b, part.getLoc(), matmul.getA(), matmul.getB(), total,
+                                 matmul.getTransposeAAttr(), matmul.getTransposeBAttr(),
                                  TypeAttr::get(b.getF32Type()), UnitAttr(),
-                                 product.getFullPrecisionAttr(), product.getComputeAttr());
+                                 matmul.getFullPrecisionAttr(), matmul.getComputeAttr());
     }
     return total;
   }

@@ -122,8 +122,8 @@ public:
       }
       add(whole, bytes);
     }
-    for (Value product : gone)
-      add(ranges.lookup(product), -bytesOf(product.getType()));
+    for (Value value : gone)
+      add(ranges.lookup(value), -bytesOf(value.getType()));
     if (*llvm::max_element(live) <= most + most / 100 * percent)
       return true;
     live = before;
@@ -147,7 +147,7 @@ private:
 };
 
 /// Matmuls of one weight's gradient, whose operands can be joined.
-using Products = SmallVector<MatmulOp>;
+using Matmuls = SmallVector<MatmulOp>;
 
 struct JoinWeightGradients : impl::JoinWeightGradientsBase<JoinWeightGradients> {
   using JoinWeightGradientsBase::JoinWeightGradientsBase;
@@ -182,67 +182,67 @@ private:
 
   void join(AddOp root) {
     // By what else matmuls have: the formats of their operands, and attributes.
-    llvm::MapVector<DictionaryAttr, Products> alike;
+    llvm::MapVector<DictionaryAttr, Matmuls> alike;
     for (Value term : termsOf(root))
-      if (MatmulOp product = ownProduct(term, root))
-        alike[kindOf(product)].push_back(product);
-    for (auto &[kind, products] : alike) {
-      llvm::sort(products, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-      if (!pays(products))
+      if (MatmulOp matmul = ownMatmul(term, root))
+        alike[kindOf(matmul)].push_back(matmul);
+    for (auto &[kind, matmuls] : alike) {
+      llvm::sort(matmuls, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      if (!pays(matmuls))
         continue;
       ++weights;
-      this->products += products.size();
-      replace(products, joined(products));
+      this->matmuls += matmuls.size();
+      replace(matmuls, joined(matmuls));
     }
   }
 
   /// Lets a value stand for the last of several terms of a sum, and leaves out the others.
-  static void replace(ArrayRef<MatmulOp> products, Value sum) {
-    for (MatmulOp product : products.drop_back()) {
-      Operation *add = *product->user_begin();
-      add->getResult(0).replaceAllUsesWith(add->getOperand(add->getOperand(0) == product.getC()));
+  static void replace(ArrayRef<MatmulOp> matmuls, Value sum) {
+    for (MatmulOp matmul : matmuls.drop_back()) {
+      Operation *add = *matmul->user_begin();
+      add->getResult(0).replaceAllUsesWith(add->getOperand(add->getOperand(0) == matmul.getC()));
       add->erase();
-      product->erase();
+      matmul->erase();
     }
-    MatmulOp last = products.back();
+    MatmulOp last = matmuls.back();
     last.getC().replaceAllUsesWith(sum);
     last->erase();
   }
 
   /// The matmul aᵀ b over rows, of two matrices, which makes a term for this sum alone.
-  MatmulOp ownProduct(Value term, AddOp root) const {
-    auto product = term.getDefiningOp<MatmulOp>();
-    if (!product || !product->hasOneUse() || product->getBlock() != root->getBlock() ||
-        product.getAddend() || !product.getTransposeA() || product.getTransposeB() ||
-        product.getQuantizeA() || product.getQuantizeB() || build::typeOf(term).getRank() != 2 ||
+  MatmulOp ownMatmul(Value term, AddOp root) const {
+    auto matmul = term.getDefiningOp<MatmulOp>();
+    if (!matmul || !matmul->hasOneUse() || matmul->getBlock() != root->getBlock() ||
+        matmul.getAddend() || !matmul.getTransposeA() || matmul.getTransposeB() ||
+        matmul.getQuantizeA() || matmul.getQuantizeB() || build::typeOf(term).getRank() != 2 ||
         term.getType() != root->getResult(0).getType())
       return {};
     // Work on gathered rows ends where these end (hydra-skip-rows); joined it would not.
-    if (gatheredRows.contains(build::shapeOf(product.getA())[0]))
+    if (gatheredRows.contains(build::shapeOf(matmul.getA())[0]))
       return {};
-    for (Value matrix : {product.getA(), product.getB()})
+    for (Value matrix : {matmul.getA(), matmul.getB()})
       if (bytesOf(matrix.getType()) / build::shapeOf(matrix)[0] % kPiece != 0)
         return {};
-    return product;
+    return matmul;
   }
 
-  static DictionaryAttr kindOf(MatmulOp product) {
-    Builder b(product.getContext());
-    NamedAttrList kind(product->getAttrDictionary());
+  static DictionaryAttr kindOf(MatmulOp matmul) {
+    Builder b(matmul.getContext());
+    NamedAttrList kind(matmul->getAttrDictionary());
     auto element = [](Value v) { return TypeAttr::get(build::typeOf(v).getElementType()); };
-    kind.set("a", element(product.getA()));
-    kind.set("b", element(product.getB()));
-    return kind.getDictionary(product.getContext());
+    kind.set("a", element(matmul.getA()));
+    kind.set("b", element(matmul.getB()));
+    return kind.getDictionary(matmul.getContext());
   }
 
   /// Whether the operands of several matmuls can be made side by side without a higher peak.
-  bool pays(const Products &products) {
-    if (products.size() < 2)
+  bool pays(const Matmuls &matmuls) {
+    if (matmuls.size() < 2)
       return false;
     SmallVector<SmallVector<Value>> lists; // those that are not joined yet
     DenseSet<Value> seen;
     for (const bool left : {true, false}) {
-      const SmallVector<Value> parts = operands(products, left);
+      const SmallVector<Value> parts = operands(matmuls, left);
       if (joinedRows.count(parts) > 0)
         continue;
       for (Value part : parts)
@@ -250,25 +250,25 @@ private:
           return false;
       lists.push_back(parts);
     }
-    MatmulOp last = products.back();
+    MatmulOp last = matmuls.back();
     if (!live)
       live.emplace(*last->getBlock());
     SmallVector<Value> gone;
-    for (MatmulOp product : ArrayRef(products).drop_back())
-      gone.push_back(product.getC());
+    for (MatmulOp matmul : ArrayRef(matmuls).drop_back())
+      gone.push_back(matmul.getC());
     return live->join(lists, gone, last, percent);
   }
 
-  static SmallVector<Value> operands(const Products &products, bool left) {
+  static SmallVector<Value> operands(const Matmuls &matmuls, bool left) {
     return llvm::map_to_vector(
-        products, [&](MatmulOp product) { return left ? product.getA() : product.getB(); });
+        matmuls, [&](MatmulOp matmul) { return left ? matmul.getA() : matmul.getB(); });
   }
 
   /// One matmul where the last of several stands.
-  Value joined(const Products &products) {
-    MatmulOp first = products.front(), last = products.back();
+  Value joined(const Matmuls &matmuls) {
+    MatmulOp first = matmuls.front(), last = matmuls.back();
     OpBuilder b(last);
-    Value a = rows(b, operands(products, true)), x = rows(b, operands(products, false));
+    Value a = rows(b, operands(matmuls, true)), x = rows(b, operands(matmuls, false));
     const Location loc = withCategory(madeBy(kPass, last.getLoc()), Category::grad);
     return MatmulOp::create(b, loc, a, x, Value(), b.getUnitAttr(), UnitAttr(),
                             first.getDtypeAttr(), first.getReducedReductionAttr(),

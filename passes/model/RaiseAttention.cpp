@@ -154,7 +154,7 @@ bool isNever(Value v, double scale) {
 
 /// One attention written out, as it is recognised.
 struct Pattern {
-  MatmulOp product;            // weights by values
+  MatmulOp output;             // weights by values
   Value queries, keys, values; // [B, H, S, hd], [B, Hk, Sk, hd], [B, Hk, Sk, dv]
   SmallVector<int64_t> scores;
   double scale = 1.0;
@@ -185,11 +185,11 @@ private:
     Operation *user = *softmax.getY().user_begin();
     if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.getY().hasOneUse())
       user = *reshape.getY().user_begin();
-    p.product = dyn_cast<MatmulOp>(user);
-    if (!p.product || p.product.getTransposeA() || p.product.getTransposeB() ||
-        withoutReshapes(p.product.getA()) != softmax.getY())
+    p.output = dyn_cast<MatmulOp>(user);
+    if (!p.output || p.output.getTransposeA() || p.output.getTransposeB() ||
+        withoutReshapes(p.output.getA()) != softmax.getY())
       return std::nullopt;
-    p.values = p.product.getB();
+    p.values = p.output.getB();
     // Before it: masks and scales in any order, maybe a cap, then the matmul of queries and keys.
     // What multiplies a hyperbolic tangent is the cap; what it is of is scaled by the rest.
     Value x = softmax.getX();
@@ -225,7 +225,7 @@ private:
       }
     }
     auto scores = only<MatmulOp>(x);
-    if (!scores || scores.getTransposeA() || !isPlain(scores) || !isPlain(p.product))
+    if (!scores || scores.getTransposeA() || !isPlain(scores) || !isPlain(p.output))
       return std::nullopt;
     p.queries = scores.getA();
     p.keys = scores.getB();
@@ -262,9 +262,9 @@ private:
   }
 
   void raise(const Pattern &p) {
-    MatmulOp product = p.product;
-    OpBuilder b(product);
-    Location loc = madeBy(kPass, product.getLoc());
+    MatmulOp output = p.output;
+    OpBuilder b(output);
+    Location loc = madeBy(kPass, output.getLoc());
     auto headsLast = [&](Value x, Category category = Category::act_attn) -> Value {
       return TransposeOp::create(b, withCategory(loc, category), x,
                                  b.getI64ArrayAttr({0, 2, 1, 3}));
@@ -281,9 +281,9 @@ private:
         p.mask.causal ? b.getUnitAttr() : UnitAttr(), optional(p.mask.chunk),
         optional(p.mask.window), /*saving=*/UnitAttr());
     Value o = build::reshape(b, loc, headsLast(attention.getO(), Category::act_attn_out),
-                             build::shapeOf(product.getResult()));
-    product.getResult().replaceAllUsesWith(o);
-    eraseDead(product);
+                             build::shapeOf(output.getResult()));
+    output.getResult().replaceAllUsesWith(o);
+    eraseDead(output);
     ++raised;
   }
 

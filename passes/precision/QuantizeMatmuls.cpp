@@ -50,19 +50,19 @@ public:
   unsigned tensors = 0;
 
   /// `a bᵀ` of quantized operands in the place of an operation.
-  void replace(QuantizableOpInterface op, const QuantizedProduct &product) {
+  void replace(QuantizableOpInterface op, const MatmulToQuantize &matmul) {
     // What has no weight is of the derivative of what has one: first comes the gradient.
     auto [a, scaleA] =
-        operand(op, product.a, /*isGradient=*/!op.getWeight(), /*mayShareRows=*/false);
-    auto [other, scaleB] = operand(op, product.b, /*isGradient=*/false, /*mayShareRows=*/true);
+        operand(op, matmul.a, /*isGradient=*/!op.getWeight(), /*mayShareRows=*/false);
+    auto [other, scaleB] = operand(op, matmul.b, /*isGradient=*/false, /*mayShareRows=*/true);
     b.setInsertionPoint(op);
     const Location loc = op.getLoc();
     RankedTensorType type = build::typeOf(op->getResult(0));
-    const Type sums = product.bias ? b.getF32Type() : type.getElementType();
+    const Type sums = matmul.bias ? b.getF32Type() : type.getElementType();
     Value c = QuantizedMatmulOp::create(b, loc, a, other, scaleA, scaleB, TypeAttr::get(sums));
     c = build::reshape(b, loc, c, type.getShape());
-    if (product.bias) {
-      Value bias = build::cast(b, loc, product.bias, sums);
+    if (matmul.bias) {
+      Value bias = build::cast(b, loc, matmul.bias, sums);
       c = AddOp::create(b, loc, c, build::broadcast(b, loc, bias, type.getShape()));
       c = build::cast(b, loc, c, type.getElementType());
     }
@@ -73,7 +73,7 @@ public:
 private:
   /// Each is made once, for all that read a value so. `mayShareRows`: rows of a weight may share
   /// scales of blocks, which those of one operand of a matmul can.
-  const Quantized &operand(Operation *reader, const QuantizedProduct::Operand &operand,
+  const Quantized &operand(Operation *reader, const MatmulToQuantize::Operand &operand,
                            bool isGradient, bool mayShareRows) {
     Value value = build::behindReshapes(operand.value);
     const int64_t columns = build::shapeOf(operand.value).back();
@@ -91,7 +91,7 @@ private:
 
   /// Of one scale: what is read transposed is a copy of the same elements.
   Quantized scaledAsWhole(Operation *reader, Value value, int64_t columns,
-                          const QuantizedProduct::Operand &operand, bool isGradient) {
+                          const MatmulToQuantize::Operand &operand, bool isGradient) {
     Quantized &whole = elements[{value, operand.format}];
     if (!whole.matrix) {
       ++tensors;
@@ -125,7 +125,7 @@ private:
 
   /// Of a scale for each row, [rows]: what is read transposed is so before it is rounded.
   Quantized scaledByRows(Operation *reader, Value value, int64_t columns,
-                         const QuantizedProduct::Operand &operand) {
+                         const MatmulToQuantize::Operand &operand) {
     ++tensors;
     const Location loc = setInsertionPoint(reader, value);
     if (operand.transposed) {
@@ -153,7 +153,7 @@ private:
   /// Of a scale for each 128 neighbours of a row, [blocks, rows], as they are summed over: what is
   /// read transposed is so before it is rounded.
   Quantized scaledByRowBlocks(Operation *reader, Value value, int64_t columns,
-                              const QuantizedProduct::Operand &operand) {
+                              const MatmulToQuantize::Operand &operand) {
     ++tensors;
     const Location loc = setInsertionPoint(reader, value);
     Value matrix = matrixOf(loc, value, columns);
@@ -174,7 +174,7 @@ private:
   /// Of a scale for each block of 128 rows and as many neighbours in them, [blocks of rows,
   /// blocks]: what is read transposed is a copy of the same numbers with the same scales.
   Quantized scaledByBlocks(Operation *reader, Value value, int64_t columns,
-                           const QuantizedProduct::Operand &operand) {
+                           const MatmulToQuantize::Operand &operand) {
     Blocks &made = blocks[{value, operand.format, columns}];
     if (!made.rounded)
       made = roundedInBlocks(reader, value, columns, operand.format);
@@ -402,11 +402,11 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
       SmallVector<QuantizableOpInterface> ops(
           entry.getBody().front().getOps<QuantizableOpInterface>());
       for (QuantizableOpInterface op : ops) {
-        std::optional<QuantizedProduct> product = op.quantizedProduct();
-        if (!product)
+        std::optional<MatmulToQuantize> matmul = op.matmulToQuantize();
+        if (!matmul)
           continue;
-        if (isTaken(*product, multiple)) {
-          quantizer.replace(op, *product);
+        if (isTaken(*matmul, multiple)) {
+          quantizer.replace(op, *matmul);
           any = true;
           ++matmuls;
         } else {
@@ -445,8 +445,8 @@ private:
     return success();
   }
 
-  static bool isTaken(const QuantizedProduct &product, int64_t multiple) {
-    return multiple > 0 && llvm::all_of(ArrayRef{product.a, product.b}, [&](const auto &operand) {
+  static bool isTaken(const MatmulToQuantize &matmul, int64_t multiple) {
+    return multiple > 0 && llvm::all_of(ArrayRef{matmul.a, matmul.b}, [&](const auto &operand) {
              const int64_t columns = build::shapeOf(operand.value).back();
              const int64_t rows = build::typeOf(operand.value).getNumElements() / columns;
              return rows % multiple == 0 && columns % multiple == 0;

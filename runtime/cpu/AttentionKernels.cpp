@@ -149,9 +149,9 @@ void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t 
     packRows(at(t.k, batch, tile.key, kvHead), t.k.rowStride, tile.columns, hd, hd, k);
     packRows(at(t.v, batch, tile.key, kvHead), t.v.rowStride, tile.columns, dv, width, v);
     if (tile.partial)
-      fill(scores, tile.columns * side, 0.0f); // what product leaves out is masked anyway
-    product<Limit::Columns, false>(tile.columns, roundUp(tile.rows, lanes), hd, k, hd, q, side,
-                                   scores, side, tile.queries);
+      fill(scores, tile.columns * side, 0.0f); // what matmul leaves out is masked anyway
+    matmul<Limit::Columns, false>(tile.columns, roundUp(tile.rows, lanes), hd, k, hd, q, side,
+                                  scores, side, tile.queries);
     if (shape.cap > 0)
       capTile(shape, tile, side, scores);
     softmaxTile(tile, side, scale, scores, maxima, sums, shrink);
@@ -159,8 +159,8 @@ void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t 
       if (shrink[i] != 1.0f)
         for (int64_t e = 0; e < width; e += lanes)
           store(o + i * width + e, load(o + i * width + e) * splat(shrink[i]));
-    product<Limit::K, true>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
-                            tile.keys);
+    matmul<Limit::K, true>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
+                           tile.keys);
   }
 
   for (int64_t i = 0; i < tile.rows; ++i) {
@@ -284,20 +284,20 @@ void backwardTile(const AttentionShape &shape, const AttentionBackward<T> &t, in
     fill(tiles.dS, tile.rows * side, 0.0f);
   }
   const int64_t columns = roundUp(tile.columns, lanes);
-  product<Limit::Columns, false>(tile.rows, columns, hd, tiles.q, qWidth, tiles.kT, side, tiles.p,
-                                 side, tile.keys);
-  product<Limit::Columns, false>(tile.rows, columns, dv, tiles.dO, vWidth, tiles.vT, side, tiles.dS,
-                                 side, tile.keys);
+  matmul<Limit::Columns, false>(tile.rows, columns, hd, tiles.q, qWidth, tiles.kT, side, tiles.p,
+                                side, tile.keys);
+  matmul<Limit::Columns, false>(tile.rows, columns, dv, tiles.dO, vWidth, tiles.vT, side, tiles.dS,
+                                side, tile.keys);
   (shape.cap > 0 ? gradientTile<true>
                  : gradientTile<false>)(shape, tile, side, t.lse + firstRow,
                                         static_cast<const float *>(t.workspace) + firstRow, tiles.p,
                                         tiles.dS);
-  product<Limit::K, true>(tile.columns, vWidth, tile.rows, tiles.p, side, tiles.dO, vWidth,
-                          tiles.dv, vWidth, tile.queries);
-  product<Limit::K, true>(tile.columns, qWidth, tile.rows, tiles.dS, side, tiles.q, qWidth,
-                          tiles.dk, qWidth, tile.queries);
-  product<Limit::K, false>(tile.rows, qWidth, tile.columns, tiles.dS, side, tiles.k, qWidth,
-                           dq.rows + tile.query * dq.stride, dq.stride, tile.keys);
+  matmul<Limit::K, true>(tile.columns, vWidth, tile.rows, tiles.p, side, tiles.dO, vWidth, tiles.dv,
+                         vWidth, tile.queries);
+  matmul<Limit::K, true>(tile.columns, qWidth, tile.rows, tiles.dS, side, tiles.q, qWidth, tiles.dk,
+                         qWidth, tile.queries);
+  matmul<Limit::K, false>(tile.rows, qWidth, tile.columns, tiles.dS, side, tiles.k, qWidth,
+                          dq.rows + tile.query * dq.stride, dq.stride, tile.keys);
 }
 
 /// First query that sees `key` or a later key, and the end of those that see `lastKey` or an

@@ -133,12 +133,12 @@ void attend(const CachedAttentionShape &shape, const CachedAttentionTensors<T> &
     }
     packTransposed(keys + slot * hd, hd, tile.columns, hd, kT, side);
     packRows(values + slot * dv, dv, tile.columns, dv, width, v);
-    product<Limit::Columns, false>(tile.rows, roundUp(tile.columns, lanes), hd, q, hd, kT, side,
-                                   scores, side, tile.keys);
+    matmul<Limit::Columns, false>(tile.rows, roundUp(tile.columns, lanes), hd, q, hd, kT, side,
+                                  scores, side, tile.keys);
     (shape.cap > 0 ? softmaxRows<true> : softmaxRows<false>)(shape, tile, side, scores, maxima,
                                                              sums, o, width);
-    product<Limit::K, false>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
-                             tile.keys);
+    matmul<Limit::K, false>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
+                            tile.keys);
   }
 
   for (int64_t i = 0; i < tile.rows; ++i) {

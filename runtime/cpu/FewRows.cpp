@@ -12,7 +12,7 @@ using hydra::support::DType;
 namespace {
 
 constexpr int64_t kLanes = 16;
-/// Of bf16 the library multiplies more rows faster, where the CPU has products of bf16: a 124M
+/// Of bf16 the library multiplies more rows faster, where the CPU has matmuls of bf16: a 124M
 /// GPT-2 adds a token to each of 8 texts in 23 ms by both, to each of 16 in 43 ms by a sweep and in
 /// 30 ms by oneDNN.
 constexpr int64_t kMostBf16Rows = 8;

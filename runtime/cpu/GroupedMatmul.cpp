@@ -38,7 +38,7 @@ MatmulSpec matmulOf(const GroupedSpec &spec) {
   matmul.a.dtype = matmul.b.dtype = spec.operands;
   matmul.c.dtype = spec.result;
   matmul.tf32 = spec.tf32;
-  matmul.widen = !hasBf16Products();
+  matmul.widen = !hasBf16Matmuls();
   return matmul;
 }
 

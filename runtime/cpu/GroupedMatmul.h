@@ -67,7 +67,7 @@ public:
            const WorkerScratch &scratch);
 
 private:
-  /// Pieces that write their product, and those that add to it, of a band of rows of c.
+  /// Pieces that write their results, and those that add to it, of a band of rows of c.
   struct Band {
     RowPieces starts, adds;
   };

@@ -212,7 +212,7 @@ struct BlockLayout {
 /// Whether oneDNN adds the products of an element in one order, whichever way dense operands lie.
 /// Its kernels for AVX2 cut sums of transposed operands elsewhere, and those of one row or column
 /// too.
-bool hasOneOrder() { return hasBf16Products(); }
+bool hasOneOrder() { return hasBf16Matmuls(); }
 
 /// oneDNN has one kernel for dense blocks, whose bits depend on shapes only, and others where rows
 /// have gaps. So blocks with gaps are copied into dense ones, rows or columns as they lie (into
@@ -479,7 +479,7 @@ void Matmul::Impl::scaleSums(float *sums, int64_t firstRow, int64_t m, int64_t f
       *sums = *sums * scaleA[byRows ? firstRow + i : 0] * scaleB[byRows ? firstColumn + j : 0];
 }
 
-bool hydra::runtime::hasBf16Products() {
+bool hydra::runtime::hasBf16Matmuls() {
   static const bool has = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   return has;
 }

@@ -11,7 +11,7 @@
 namespace hydra::runtime {
 
 /// Whether oneDNN has matmuls of bf16 operands for this CPU.
-bool hasBf16Products();
+bool hasBf16Matmuls();
 
 /// A matmul that is ready to run: primitives are created once, and a run allocates nothing of
 /// ours.

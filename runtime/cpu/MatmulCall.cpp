@@ -32,19 +32,19 @@ private:
 class FewRowsCall final : public LibraryCall {
 public:
   explicit FewRowsCall(const MatmulSpec &spec)
-      : product(spec), hasBias(spec.hasBias), hasScale(spec.hasWeightScale),
+      : matmul(spec), hasBias(spec.hasBias), hasScale(spec.hasWeightScale),
         scale(spec.weightScale()), result(spec.result()) {}
 
-  size_t scratchBytesPerWorker() const override { return product.scratchBytesPerWorker(); }
+  size_t scratchBytesPerWorker() const override { return matmul.scratchBytesPerWorker(); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
-    product.run(args[0], args[1], hasBias ? args[2] : nullptr,
-                hasScale ? reinterpret_cast<const float *>(args[scale]) : nullptr, args[result],
-                pool, scratch);
+    matmul.run(args[0], args[1], hasBias ? args[2] : nullptr,
+               hasScale ? reinterpret_cast<const float *>(args[scale]) : nullptr, args[result],
+               pool, scratch);
   }
 
 private:
-  FewRows product;
+  FewRows matmul;
   bool hasBias, hasScale;
   size_t scale, result;
 };
@@ -55,7 +55,7 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareMatmul(const CallSite &site,
   MatmulSpec spec = describeMatmul(site);
   if (spec.gelu)
     site.fail("matmuls with gelu have no CPU form");
-  spec.widen = !hasBf16Products();
+  spec.widen = !hasBf16Matmuls();
   if (isFewRows(spec))
     return std::make_unique<FewRowsCall>(spec);
   return std::make_unique<MatmulCall>(spec, threads);

@@ -122,8 +122,8 @@ constexpr int maxRows = 8;
 
 /// c (+)= a b for `Rows` rows and `Vectors` * 16 columns. Each sum runs over k in order.
 template <int Rows, int Vectors, bool TransposedA, bool Accumulate>
-static void productBlock(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
-                         int64_t ldc, int64_t k) {
+static void matmulBlock(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
+                        int64_t ldc, int64_t k) {
   Vec sums[Rows][Vectors];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r)
@@ -152,13 +152,13 @@ static void productBlock(const float *a, int64_t lda, const float *b, int64_t ld
 
 /// The same for a number of rows that is known only now.
 template <int Vectors, bool TransposedA, bool Accumulate>
-HYDRA_INLINE void productRows(int64_t rows, const float *a, int64_t lda, const float *b,
-                              int64_t ldb, float *c, int64_t ldc, int64_t k) {
+HYDRA_INLINE void matmulRows(int64_t rows, const float *a, int64_t lda, const float *b, int64_t ldb,
+                             float *c, int64_t ldc, int64_t k) {
   switch (rows) {
 #define HYDRA_ROWS(R)                                                                              \
   case R:                                                                                          \
     if constexpr (R <= rowsFor(Vectors))                                                           \
-      productBlock<R, Vectors, TransposedA, Accumulate>(a, lda, b, ldb, c, ldc, k);                \
+      matmulBlock<R, Vectors, TransposedA, Accumulate>(a, lda, b, ldb, c, ldc, k);                 \
     break;
     HYDRA_ROWS(1)
     HYDRA_ROWS(2)
@@ -181,8 +181,8 @@ enum class Limit { Columns, K };
 /// k x columns, c rows x columns, and columns a multiple of 16. The bounds hold for groups of rows,
 /// and columns are rounded out to 16: what lies outside may be computed too.
 template <Limit limit, bool TransposedA>
-static void product(int64_t rows, int64_t columns, int64_t k, const float *a, int64_t lda,
-                    const float *b, int64_t ldb, float *c, int64_t ldc, const Bounds &bounds) {
+static void matmul(int64_t rows, int64_t columns, int64_t k, const float *a, int64_t lda,
+                   const float *b, int64_t ldb, float *c, int64_t ldc, const Bounds &bounds) {
   constexpr bool accumulate = limit == Limit::K;
   for (int64_t column = 0; column < columns;) {
     const int64_t vectors = smaller<int64_t>(maxVectors, (columns - column) / lanes);
@@ -207,8 +207,8 @@ static void product(int64_t rows, int64_t columns, int64_t k, const float *a, in
 #define HYDRA_VECTORS(V)                                                                           \
   case V:                                                                                          \
     if constexpr (V <= maxVectors)                                                                 \
-      productRows<V, TransposedA, accumulate>(count, aBlock, lda, bBlock, ldb, cBlock, ldc,        \
-                                              kEnd - kBegin);                                      \
+      matmulRows<V, TransposedA, accumulate>(count, aBlock, lda, bBlock, ldb, cBlock, ldc,         \
+                                             kEnd - kBegin);                                       \
     break;
       switch (last <= first ? 0 : (last - first) / lanes) {
         HYDRA_VECTORS(1)

@@ -68,20 +68,20 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
              fmt::format("{:.1f}", double(session.cost().flops()) / spread.median * 1e-9)});
   const double rate = double(session.cost().flops()) / spread.median /
                       static_cast<double>(ranksOf(file.plan())); // of one device
-  std::string products;
+  std::string shares;
   // Both figures are of 16-bit operands.
   const std::string_view precision = file.plan().header()->precision()->string_view();
   if (precision != "fp32" && precision != "tf32") {
     if (const std::optional<double> measured = executor.matmulRate())
-      products += fmt::format("  {:.1f}% of the rate of an 8192^3 matmul just measured, {:.1f} "
-                              "TFLOP/s\n",
-                              100 * rate / *measured, 1e-12 * *measured);
+      shares += fmt::format("  {:.1f}% of the rate of an 8192^3 matmul just measured, {:.1f} "
+                            "TFLOP/s\n",
+                            100 * rate / *measured, 1e-12 * *measured);
     if (const double peak = file.plan().target()->peak_flops(); peak > 0)
-      products += fmt::format("  MFU {:.1f}%, of the vendor's {:.0f} TFLOP/s\n", 100 * rate / peak,
-                              1e-12 * peak);
+      shares += fmt::format("  MFU {:.1f}%, of the vendor's {:.0f} TFLOP/s\n", 100 * rate / peak,
+                            1e-12 * peak);
   }
   return fmt::format("{} {} of {}\n{}{}  peak: arena {} ({} bytes), process {}\n", seconds.size(),
-                     session.trains() ? "steps" : "calls", file.origin(), times.text(), products,
+                     session.trains() ? "steps" : "calls", file.origin(), times.text(), shares,
                      bytesText(executor.arenaBytes()), executor.arenaBytes(),
                      bytesText(peakResidentBytes()));
 }

@@ -61,12 +61,12 @@ struct Numbers {
   }
 };
 
-struct Product {
+struct Problem {
   MatmulSpec spec;
   Numbers a, w, bias, c;
   std::vector<float> scale; ///< of columns, where w is of integers
 
-  Product(DType operands, DType results, int64_t m, int64_t n, int64_t k, int64_t gap, bool hasBias,
+  Problem(DType operands, DType results, int64_t m, int64_t n, int64_t k, int64_t gap, bool hasBias,
           std::mt19937 &random)
       : a(operands, m * (k + gap), random), w(operands, n * (k + gap), random),
         bias(results, n, random), c(results, m * (n + gap), random) {
@@ -83,15 +83,15 @@ struct Product {
     MatmulSpec part = spec;
     part.m = rows;
     EXPECT_TRUE(isFewRows(part));
-    const FewRows product(part);
+    const FewRows kernel(part);
     ThreadPool pool(threads);
-    std::vector<std::byte> scratch(product.scratchBytesPerWorker() * threads + 64);
+    std::vector<std::byte> scratch(kernel.scratchBytesPerWorker() * threads + 64);
     void *base = scratch.data();
     size_t room = scratch.size();
-    std::align(64, product.scratchBytesPerWorker() * threads, base, room);
-    product.run(a.bytes.data(), w.bytes.data(), spec.hasBias ? bias.bytes.data() : nullptr,
-                spec.hasWeightScale ? scale.data() : nullptr, c.bytes.data(), pool,
-                {static_cast<std::byte *>(base), product.scratchBytesPerWorker()});
+    std::align(64, kernel.scratchBytesPerWorker() * threads, base, room);
+    kernel.run(a.bytes.data(), w.bytes.data(), spec.hasBias ? bias.bytes.data() : nullptr,
+               spec.hasWeightScale ? scale.data() : nullptr, c.bytes.data(), pool,
+               {static_cast<std::byte *>(base), kernel.scratchBytesPerWorker()});
     c.read();
     return c.values;
   }
@@ -110,7 +110,7 @@ TEST(FewRows, AgreeWithDouble) {
   for (int round = 0; round < 300; ++round) {
     const auto [operands, results] = formats[static_cast<size_t>(below(5))];
     const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300);
-    Product p(operands, results, m, n, k, below(2) * below(20), below(2) == 0, random);
+    Problem p(operands, results, m, n, k, below(2) * below(20), below(2) == 0, random);
     const std::vector<double> before = p.c.values, found = p.run(1, m);
     const double rounding = results == DType::F32 ? 1e-6 : results == DType::F16 ? 1e-3 : 8e-3;
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
@@ -146,7 +146,7 @@ TEST(FewRows, MultiplyIntegers) {
     const auto [operands, results] = formats[static_cast<size_t>(below(5))];
     const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300),
                   gap = below(2) * below(20);
-    Product p(operands, results, m, n, k, gap, below(2) == 0, random);
+    Problem p(operands, results, m, n, k, gap, below(2) == 0, random);
     p.w = Numbers::int8(n * (k + gap), random);
     p.spec.b.dtype = DType::I8;
     p.spec.hasWeightScale = true;
@@ -184,14 +184,14 @@ TEST(FewRows, LayoutsDoNotMoveBits) {
   for (int round = 0; round < 200; ++round) {
     const auto [operands, results] = formats[static_cast<size_t>(below(5))];
     const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300);
-    const Product plain(operands, results, m, n, k, 0, below(2) == 0, random);
-    Product reference = plain;
+    const Problem plain(operands, results, m, n, k, 0, below(2) == 0, random);
+    Problem reference = plain;
     const std::vector<double> expected = reference.run(1, m);
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
     for (const bool otherA : {false, true})
       for (const bool otherB : {false, true})
         for (const int64_t gap : {0, 3}) {
-          Product other = plain;
+          Problem other = plain;
           if (otherA)
             other.spec.a = other.a.moved(m, k, plain.spec.a, 1, m + gap);
           if (otherB)
@@ -205,7 +205,7 @@ TEST(FewRows, LayoutsDoNotMoveBits) {
 TEST(FewRows, AreOneMatrixHoweverItLies) {
   std::mt19937 random(1);
   const auto spec = [&] {
-    return Product(DType::F32, DType::F32, 16, 8, 8, 0, false, random).spec;
+    return Problem(DType::F32, DType::F32, 16, 8, 8, 0, false, random).spec;
   };
   const auto with = [&](auto change) {
     MatmulSpec other = spec();

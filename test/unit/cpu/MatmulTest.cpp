@@ -21,11 +21,11 @@ using hydra::support::DType;
 namespace {
 
 /// One matmul with its operands; a and b may be stored transposed, rows have gaps.
-struct Product {
+struct Problem {
   MatmulSpec spec;
   std::vector<float> a, b, bias, c;
 
-  Product(int64_t batch, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
+  Problem(int64_t batch, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
           int64_t gap, uint32_t seed) {
     spec.m = m;
     spec.n = n;
@@ -112,18 +112,18 @@ TEST(Matmul, AllOrientationsAndSizes) {
           SCOPED_TRACE(testing::Message()
                        << m << " x " << n << " x " << k << (transposeA ? " T" : " N")
                        << (transposeB ? "T" : "N") << " gap " << gap);
-          Product product(1, m, n, k, transposeA, transposeB, gap, seed++);
-          product.check(product.run(2));
+          Problem problem(1, m, n, k, transposeA, transposeB, gap, seed++);
+          problem.check(problem.run(2));
         }
 }
 
 TEST(Matmul, BatchBiasAndAccumulation) {
   for (const bool hasBias : {false, true})
     for (const bool accumulate : {false, true}) {
-      Product product(6, 33, 40, 20, false, true, 4, 7);
-      product.spec.hasBias = hasBias;
-      product.spec.accumulate = accumulate;
-      product.check(product.run(2));
+      Problem problem(6, 33, 40, 20, false, true, 4, 7);
+      problem.spec.hasBias = hasBias;
+      problem.spec.accumulate = accumulate;
+      problem.check(problem.run(2));
     }
 }
 
@@ -235,30 +235,30 @@ TEST(Matmul, EightBitOperandsWithScales) {
 
 TEST(Matmul, SharedOperandAndSeveralBatchDimensions) {
   // c[g][h] = a[h] @ b: strides 0 for what is shared.
-  Product product(6, 30, 20, 10, false, false, 0, 8);
-  product.spec.batch = {2, 3};
-  product.spec.a.batchStrides = {0, 300};
-  product.spec.b.batchStrides = {0, 0};
-  product.spec.c.batchStrides = {1800, 600};
-  const std::vector<float> out = product.run(2);
+  Problem problem(6, 30, 20, 10, false, false, 0, 8);
+  problem.spec.batch = {2, 3};
+  problem.spec.a.batchStrides = {0, 300};
+  problem.spec.b.batchStrides = {0, 0};
+  problem.spec.c.batchStrides = {1800, 600};
+  const std::vector<float> out = problem.run(2);
   for (int64_t g = 0; g < 2; ++g)
     for (int64_t h = 0; h < 3; ++h)
       for (int64_t i = 0; i < 30; ++i)
         for (int64_t j = 0; j < 20; ++j) {
           double exact = 0;
           for (int64_t k = 0; k < 10; ++k)
-            exact += double(product.a[size_t(h * 300 + i * 10 + k)]) *
-                     double(product.b[size_t(k * 20 + j)]);
+            exact += double(problem.a[size_t(h * 300 + i * 10 + k)]) *
+                     double(problem.b[size_t(k * 20 + j)]);
           ASSERT_NEAR(out[size_t(g * 1800 + h * 600 + i * 20 + j)], exact, 1e-4);
         }
 }
 
 TEST(Matmul, TransposedOutput) {
-  Product product(1, 50, 70, 30, false, true, 0, 9);
-  const std::vector<float> plain = product.run(1);
-  product.spec.c.rowStride = 1;
-  product.spec.c.columnStride = 50;
-  const std::vector<float> transposed = product.run(1);
+  Problem problem(1, 50, 70, 30, false, true, 0, 9);
+  const std::vector<float> plain = problem.run(1);
+  problem.spec.c.rowStride = 1;
+  problem.spec.c.columnStride = 50;
+  const std::vector<float> transposed = problem.run(1);
   for (size_t i = 0; i < 50; ++i)
     for (size_t j = 0; j < 70; ++j)
       ASSERT_NEAR(plain[i * 70 + j], transposed[j * 50 + i], 1e-4);
@@ -267,10 +267,10 @@ TEST(Matmul, TransposedOutput) {
 TEST(Matmul, HalfPrecisionInputs) {
   using namespace hydra::support;
   for (const DType dtype : {DType::BF16, DType::F16})
-    for (const bool widen : {!hasBf16Products(), true})
+    for (const bool widen : {!hasBf16Matmuls(), true})
       for (const int transposed : {0, 1, 2, 3}) {
         const bool transposeA = transposed & 1, transposeB = transposed & 2;
-        Product product(1, 100, 60, 50, transposeA, transposeB, 0, 10);
+        Problem problem(1, 100, 60, 50, transposeA, transposeB, 0, 10);
         const auto toHalf = [&](std::vector<float> &values) {
           std::vector<uint16_t> half;
           for (float &x : values) {
@@ -279,25 +279,25 @@ TEST(Matmul, HalfPrecisionInputs) {
           }
           return half;
         };
-        const std::vector<uint16_t> a = toHalf(product.a), b = toHalf(product.b);
-        product.spec.a.dtype = product.spec.b.dtype = dtype;
-        product.spec.widen = widen;
-        const Matmul matmul(product.spec, 1);
+        const std::vector<uint16_t> a = toHalf(problem.a), b = toHalf(problem.b);
+        problem.spec.a.dtype = problem.spec.b.dtype = dtype;
+        problem.spec.widen = widen;
+        const Matmul matmul(problem.spec, 1);
         ThreadPool pool(1);
         std::vector<std::byte> memory(matmul.scratchBytesPerWorker() + 64);
         const WorkerScratch scratch{
             reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 *
                                           64),
             matmul.scratchBytesPerWorker()};
-        std::vector<float> out = product.c;
+        std::vector<float> out = problem.c;
         matmul.run(a.data(), b.data(), nullptr, out.data(), pool, scratch);
-        product.check(out);
+        problem.check(out);
       }
 }
 
 TEST(Matmul, TF32RoundsItsOperands) {
   for (const int transposed : {0, 1, 2, 3}) {
-    Product rounding(1, 100, 60, 50, transposed & 1, transposed & 2, 0, 11);
+    Problem rounding(1, 100, 60, 50, transposed & 1, transposed & 2, 0, 11);
     rounding.spec.tf32 = true;
     const std::vector<float> out = rounding.run(1);
     for (std::vector<float> *values : {&rounding.a, &rounding.b})
@@ -311,10 +311,10 @@ TEST(Matmul, TF32RoundsItsOperands) {
 TEST(Matmul, NumberOfThreadsDoesNotChangeTheBits) {
   for (const bool transposeA : {false, true})
     for (const bool transposeB : {false, true}) {
-      const Product product(1, 515, 390, 203, transposeA, transposeB, 3, 11);
-      const std::vector<float> one = product.run(1);
+      const Problem problem(1, 515, 390, 203, transposeA, transposeB, 3, 11);
+      const std::vector<float> one = problem.run(1);
       for (const unsigned threads : {2u, 3u, 8u})
-        EXPECT_EQ(one, product.run(threads));
+        EXPECT_EQ(one, problem.run(threads));
     }
 }
 
@@ -322,26 +322,26 @@ TEST(Matmul, StartsNoThreadsOfItsOwn) {
   const auto threadsNow = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
-  const Product product(1, 515, 390, 203, false, true, 0, 14);
-  product.run(2);
+  const Problem problem(1, 515, 390, 203, false, true, 0, 14);
+  problem.run(2);
   const auto before = threadsNow();
-  const Matmul matmul(product.spec, 2);
+  const Matmul matmul(problem.spec, 2);
   ThreadPool pool(2);
   std::vector<std::byte> memory(2 * matmul.scratchBytesPerWorker() + 64);
-  std::vector<float> out = product.c;
-  matmul.run(product.a.data(), product.b.data(), nullptr, out.data(), pool,
+  std::vector<float> out = problem.c;
+  matmul.run(problem.a.data(), problem.b.data(), nullptr, out.data(), pool,
              {memory.data(), matmul.scratchBytesPerWorker() / 64 * 64});
   EXPECT_EQ(threadsNow(), before + 1) << "the pool's second thread, none of OpenMP";
 }
 
 TEST(Matmul, RefusesWhatOneDnnHasNoFastWayFor) {
-  Product product(1, 20, 20, 20, false, false, 0, 12);
-  product.spec.a.columnStride = 2;
-  product.spec.a.rowStride = 40;
-  EXPECT_THROW(Matmul(product.spec, 1), hydra::support::Error);
-  product.spec.a = product.spec.b;
-  product.spec.a.dtype = DType::I32;
-  EXPECT_THROW(Matmul(product.spec, 1), hydra::support::Error);
+  Problem problem(1, 20, 20, 20, false, false, 0, 12);
+  problem.spec.a.columnStride = 2;
+  problem.spec.a.rowStride = 40;
+  EXPECT_THROW(Matmul(problem.spec, 1), hydra::support::Error);
+  problem.spec.a = problem.spec.b;
+  problem.spec.a.dtype = DType::I32;
+  EXPECT_THROW(Matmul(problem.spec, 1), hydra::support::Error);
 }
 
 TEST(Matmul, DISABLED_Benchmark) {
@@ -349,21 +349,21 @@ TEST(Matmul, DISABLED_Benchmark) {
               "1 thread", "2");
   const auto rate = [](const char *name, int64_t m, int64_t n, int64_t k, bool transposeA,
                        bool transposeB) {
-    const Product product(1, m, n, k, transposeA, transposeB, 0, 13);
+    const Problem problem(1, m, n, k, transposeA, transposeB, 0, 13);
     std::printf("%-34s %5ld x %5ld x %4ld", name, m, n, k);
     for (const unsigned threads : {1u, 2u}) {
-      const Matmul matmul(product.spec, threads);
+      const Matmul matmul(problem.spec, threads);
       ThreadPool pool(threads);
       WorkerScratch scratch;
       scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
       std::vector<std::byte> memory(scratch.bytesPerWorker * threads + 63);
       scratch.base = reinterpret_cast<std::byte *>(
           (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
-      std::vector<float> out = product.c;
+      std::vector<float> out = problem.c;
       double seconds = 1e9;
       for (int i = 0; i < 20; ++i) {
         const auto begin = std::chrono::steady_clock::now();
-        matmul.run(product.a.data(), product.b.data(), nullptr, out.data(), pool, scratch);
+        matmul.run(problem.a.data(), problem.b.data(), nullptr, out.data(), pool, scratch);
         seconds = std::min(
             seconds,
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -393,25 +393,25 @@ TEST(Matmul, LayoutsDoNotMoveBits) {
   for (int i = 0; i < 600; ++i) {
     const int64_t m = pick(), n = pick(), k = pick();
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
-    const Product plain(1, m, n, k, false, false, 0, 10);
+    const Problem plain(1, m, n, k, false, false, 0, 10);
     const std::vector<float> expected = plain.run(1);
     for (const bool transposeA : {false, true})
       for (const bool transposeB : {false, true})
         for (const int64_t gap : {0, 3}) {
-          Product other(1, m, n, k, transposeA, transposeB, gap, 10);
+          Problem other(1, m, n, k, transposeA, transposeB, gap, 10);
           for (int64_t r = 0; r < std::max(m, k); ++r)
             for (int64_t c = 0; c < std::max(n, k); ++c) {
               if (r < m && c < k)
-                other.a[size_t(Product::at(other.spec.a, 0, r, c))] = plain.a[size_t(r * k + c)];
+                other.a[size_t(Problem::at(other.spec.a, 0, r, c))] = plain.a[size_t(r * k + c)];
               if (r < k && c < n)
-                other.b[size_t(Product::at(other.spec.b, 0, r, c))] = plain.b[size_t(r * n + c)];
+                other.b[size_t(Problem::at(other.spec.b, 0, r, c))] = plain.b[size_t(r * n + c)];
             }
           const std::vector<float> found = other.run(1);
           int64_t off = 0;
           for (int64_t r = 0; r < m; ++r)
             for (int64_t c = 0; c < n; ++c)
               off +=
-                  found[size_t(Product::at(other.spec.c, 0, r, c))] != expected[size_t(r * n + c)];
+                  found[size_t(Problem::at(other.spec.c, 0, r, c))] != expected[size_t(r * n + c)];
           EXPECT_EQ(off, 0) << (transposeA ? "T" : "N") << (transposeB ? "T" : "N") << " gap "
                             << gap;
         }
