@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -36,23 +37,13 @@ fs::path weightsAt(const fs::path &path) {
   return path / kWeights;
 }
 
-/// What the file calls an adapter: as PEFT has it in the plan, or with or without the prefix of the
-/// trunk, which modules of a model with a head have, and published files of some models lack.
-std::string tensorIn(const hydra::runtime::GivenTensors &given, const Variable &variable) {
-  const std::string name = variable.adapter()->tensor()->str();
-  constexpr std::string_view base = "base_model.model.";
-  if (given.has(name) || !name.starts_with(base))
-    return name;
-  const std::string module = name.substr(base.size());
-  for (const std::string_view trunk : {"model.", "transformer.", "gpt_neox."}) {
-    const std::string other =
-        fmt::format("{}{}", base,
-                    module.starts_with(trunk) ? module.substr(trunk.size())
-                                              : fmt::format("{}{}", trunk, module));
-    if (given.has(other))
-      return other;
-  }
-  return name;
+/// In front of all names in files of PEFT's.
+constexpr std::string_view kBase = "base_model.model.";
+
+/// Behind the first word of a text and its dot; npos: it is one word.
+size_t behindFirst(std::string_view text) {
+  const size_t dot = text.find('.');
+  return dot == std::string_view::npos ? dot : dot + 1;
 }
 
 /// A configuration of PEFT, which must mean what the plan computes.
@@ -168,10 +159,11 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
   const std::optional<AdapterScale> scale = adapterScaleOf(file.plan());
   if (!scale)
     fail("--adapter: {} has no adapters; compile the model with --lora", file.origin());
+  findTrunk(file.plan());
   std::set<std::string, std::less<>> known, tensors;
   for (const Variable *variable : *file.plan().variables())
     if (isAdapter(*variable)) {
-      const std::string here = variable->name()->str(), there = tensorIn(given, *variable);
+      const std::string here = variable->name()->str(), there = tensorOf(*variable);
       if (given.has(here) && given.has(there))
         fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
              shown(there));
@@ -187,9 +179,46 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
     Configuration(config).check(*scale, tensors);
 }
 
+void AdapterFile::findTrunk(const Plan &plan) {
+  std::map<std::string_view, std::string_view> wordBefore; // of the file's modules, by the rest
+  for (const std::string_view name : given.names())
+    if (name.starts_with(kBase)) {
+      const std::string_view module = name.substr(kBase.size());
+      if (const size_t rest = behindFirst(module); rest != std::string_view::npos)
+        wordBefore.emplace(module.substr(rest), module.substr(0, rest));
+    }
+  for (const Variable *variable : *plan.variables()) {
+    if (!isAdapter(*variable))
+      continue;
+    const std::string_view name = variable->adapter()->tensor()->string_view();
+    if (given.has(name) || !name.starts_with(kBase))
+      continue;
+    const std::string_view module = name.substr(kBase.size());
+    const size_t rest = behindFirst(module);
+    if (rest != std::string_view::npos &&
+        given.has(fmt::format("{}{}", kBase, module.substr(rest))))
+      trunk = module.substr(0, rest);
+    else if (const auto found = wordBefore.find(module); found != wordBefore.end())
+      trunk = found->second;
+    if (!trunk.empty())
+      return;
+  }
+}
+
+std::string AdapterFile::tensorOf(const Variable &variable) const {
+  std::string name = variable.adapter()->tensor()->str();
+  if (trunk.empty() || given.has(name) || !name.starts_with(kBase))
+    return name;
+  const std::string module = name.substr(kBase.size());
+  std::string other = fmt::format("{}{}", kBase,
+                                  module.starts_with(trunk) ? module.substr(trunk.size())
+                                                            : fmt::format("{}{}", trunk, module));
+  return given.has(other) ? other : name;
+}
+
 std::string AdapterFile::nameOf(const Variable &variable) const {
-  const std::string here = variable.name()->str();
-  return given.has(here) ? here : tensorIn(given, variable);
+  std::string here = variable.name()->str();
+  return given.has(here) ? here : tensorOf(variable);
 }
 
 } // namespace hydra::runtime

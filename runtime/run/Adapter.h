@@ -42,7 +42,15 @@ public:
   std::string nameOf(const planfile::Variable &variable) const;
 
 private:
+  void findTrunk(const planfile::Plan &plan);
+  /// What the file calls an adapter where it has PEFT's names.
+  std::string tensorOf(const planfile::Variable &variable) const;
+
   GivenTensors given;
+  /// `model.`, which all modules of a trunk have in a model with a head, and weights of a trunk
+  /// alone lack: what the plan's names have in front of those of the file, or the file's in front
+  /// of those of the plan. Which word that is, the names show; empty where they are the same.
+  std::string trunk;
 };
 
 } // namespace hydra::runtime

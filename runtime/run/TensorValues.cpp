@@ -80,6 +80,13 @@ std::vector<std::byte> BatchPart::join(const std::vector<std::vector<std::byte>>
 
 GivenTensors::GivenTensors(const std::filesystem::path &path) : file(path) {}
 
+std::vector<std::string_view> GivenTensors::names() const {
+  std::vector<std::string_view> all;
+  for (const support::TensorPlace &tensor : file.tensors())
+    all.emplace_back(tensor.name);
+  return all;
+}
+
 void GivenTensors::checkNames(const std::set<std::string, std::less<>> &known) const {
   for (const support::TensorPlace &tensor : file.tensors())
     if (!known.contains(tensor.name))

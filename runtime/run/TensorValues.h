@@ -55,6 +55,8 @@ public:
   explicit GivenTensors(const std::filesystem::path &path);
 
   bool has(std::string_view name) const { return file.find(name) != nullptr; }
+  /// Of all of its tensors.
+  std::vector<std::string_view> names() const;
   /// The format of a tensor; nullopt if there is none of that name.
   std::optional<support::DType> formatOf(std::string_view name) const {
     const support::TensorPlace *tensor = file.find(name);
