@@ -1,8 +1,10 @@
 // What instruction-tuned models expect around what is said, family by family.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace hydra::text {
 
@@ -22,13 +24,22 @@ struct ChatForm {
   std::string_view answerEnd; // the token that ends an answer
   std::string_view answerBehind = {};
   bool trim = false, trimSystem = false; // white space around what is said
-
-  /// By what a template in a file is known, as `simplified` (FindChatTemplate.cpp) writes it: it
-  /// has all of the first, none of the others.
-  std::span<const std::string_view> marks = {}, strangers = {};
-  std::string_view loose = {}; // what it has outside of its tags
+  bool spaced = false; // templates have a space in front of answers, which models write themselves
 };
 
 std::span<const ChatForm> chatForms();
+
+/// A part of a conversation: what somebody says, or what the form has around it.
+struct ChatPart {
+  std::string_view text;
+  bool said = false;
+};
+/// The beginning of a conversation, up to where its first answer begins. What is said is UTF-8.
+std::vector<ChatPart> firstTurn(const ChatForm &form, std::string_view said,
+                                std::optional<std::string_view> system);
+/// What follows an answer, up to where the next one begins. A system text is one that moves with
+/// the last turn.
+std::vector<ChatPart> nextTurn(const ChatForm &form, std::string_view said,
+                               std::optional<std::string_view> system = std::nullopt);
 
 } // namespace hydra::text

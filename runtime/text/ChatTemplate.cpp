@@ -5,7 +5,6 @@
 #include "runtime/support/Shown.h"
 #include "runtime/text/Fields.h"
 #include "runtime/text/StopTokens.h"
-#include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -35,6 +34,11 @@ std::string tokenInConfig(const std::filesystem::path &tokenizer, const std::str
   const nlohmann::json json = parseJson(readWholeFile(path), name);
   const Value value = Fields(Value(json, name + ": ")).need(key);
   return value.isObject() ? Fields(value).text("content") : std::string(value.text());
+}
+
+void checkUtf8(std::string_view said) {
+  if (const size_t bad = findInvalidUtf8(said); bad != std::string_view::npos)
+    fail("byte {} of '{}' is no UTF-8", bad, support::shown(said));
 }
 
 /// The names of tokens that a piece may have: what is in angles or brackets.
@@ -109,46 +113,28 @@ std::string ChatTemplate::filled(std::string_view piece) const {
   return text;
 }
 
-void ChatTemplate::addTyped(ChatText &to, std::string_view said, bool trim) const {
-  if (const size_t bad = findInvalidUtf8(said); bad != std::string_view::npos)
-    fail("byte {} of '{}' is no UTF-8", bad, support::shown(said));
-  const std::string_view text = trim ? stripped(said) : said;
-  to.typed.push_back({to.text.size(), to.text.size() + text.size()});
-  to.text += text;
-}
-
-void ChatTemplate::addTurn(ChatText &to, std::string_view said) const {
-  addTyped(to, said, form->trim);
-  add(to, form->userBehind);
-  add(to, form->answerBefore);
+ChatText ChatTemplate::joined(const std::vector<ChatPart> &parts) const {
+  ChatText all;
+  for (const ChatPart &part : parts) {
+    const size_t begin = all.text.size();
+    all.text += part.said ? std::string(part.text) : filled(part.text);
+    if (part.said)
+      all.typed.push_back({begin, all.text.size()});
+  }
+  return all;
 }
 
 ChatText ChatTemplate::first(std::string_view said,
                              const std::optional<std::string> &system) const {
-  ChatText text;
-  const auto addSystem = [&] {
-    add(text, form->systemBefore);
-    addTyped(text, *system, form->trimSystem);
-    add(text, form->systemBehind);
-  };
-  add(text, form->begin);
-  if (!system)
-    add(text, form->noSystem);
-  else if (form->system == ChatForm::System::apart)
-    addSystem();
-  add(text, form->userBefore);
-  if (system && form->system == ChatForm::System::inFirstTurn)
-    addSystem();
-  addTurn(text, said);
-  return text;
+  if (system)
+    checkUtf8(*system);
+  checkUtf8(said);
+  return joined(firstTurn(*form, said, system));
 }
 
 ChatText ChatTemplate::next(std::string_view said) const {
-  ChatText text;
-  for (const std::string_view piece : {form->answerEnd, form->answerBehind, form->userBefore})
-    add(text, piece);
-  addTurn(text, said);
-  return text;
+  checkUtf8(said);
+  return joined(nextTurn(*form, said));
 }
 
 std::vector<int32_t> ChatTemplate::encode(const ChatText &text) const {

@@ -50,9 +50,7 @@ public:
 
 private:
   std::string filled(std::string_view piece) const;
-  void add(ChatText &to, std::string_view piece) const { to.text += filled(piece); }
-  void addTyped(ChatText &to, std::string_view said, bool trim) const;
-  void addTurn(ChatText &to, std::string_view said) const;
+  ChatText joined(const std::vector<ChatPart> &parts) const;
 
   const ChatForm *form = nullptr;
   const Tokenizer *tokenizer;
@@ -63,8 +61,8 @@ private:
 };
 
 /// The name of the template that the files beside a tokenizer say: chat_template.jinja, or
-/// `chat_template` of tokenizer_config.json. Throws Error where there is none, or it is not one of
-/// those that are known.
-std::string_view findChatTemplate(const std::filesystem::path &tokenizer);
+/// `chat_template` of tokenizer_config.json. It is the one that says the same in conversations, in
+/// those with a system text if `system`. Throws Error where there is none, or no such one.
+std::string_view findChatTemplate(const std::filesystem::path &tokenizer, bool system = false);
 
 } // namespace hydra::text

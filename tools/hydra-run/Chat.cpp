@@ -140,8 +140,9 @@ text::ChatTemplate chatTemplate(const RunOptions &options, const text::Tokenizer
   if (options.tokenizer == "ids")
     fail("--chat: what is said is text, and --tokenizer=ids has none");
   const std::string file = runtime::isTokenKind(options.tokenizer) ? "" : options.tokenizer;
-  const text::ChatTemplate shape(options.chatTemplate.empty() ? text::findChatTemplate(file)
-                                                              : options.chatTemplate,
+  const text::ChatTemplate shape(options.chatTemplate.empty()
+                                     ? text::findChatTemplate(file, options.system.has_value())
+                                     : options.chatTemplate,
                                  tokenizer, file);
   if (options.system && !shape.takesSystem())
     fail("--system: the template {} has no place for it", shape.name());

@@ -373,3 +373,68 @@ TEST_F(Chat, TemplatesAreKnownByWhatTheySay) {
   EXPECT_NE(errorOf([&] { findChatTemplate(folder); }).find("has no template of the name default"),
             std::string::npos);
 }
+
+TEST_F(Chat, TemplatesAreWhatTheyRender) {
+  const std::string turn = "'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+                           "'<|im_end|>\\n'",
+                    answer =
+                        "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+  const auto loop = [&](const std::string &body, const std::string &over = "messages") {
+    return "{% for message in " + over + " %}" + body + "{% endfor %}" + answer;
+  };
+  const std::string none = "is none of the templates that are known";
+  // However it is written.
+  EXPECT_EQ(found(loop("{{ " + turn + " }}")), "chatml");
+  EXPECT_EQ(
+      found(
+          "{% macro say(role, text) %}<|im_start|>{{ role }}\n{{ text }}<|im_end|>{% endmacro %}" +
+          loop("{% set said = message.content %}{{ say(message.role, text=said) }}\n")),
+      "chatml");
+  EXPECT_EQ(found(loop("{% if message.role == 'tool' %}{{ message | tojson }}{% else %}{{ " + turn +
+                       " }}{% endif %}")),
+            "chatml");
+  EXPECT_EQ(
+      found(loop("{% if message.role == 'user' or message.role == 'system' %}{{ " + turn +
+                 " }}{% else %}{% generation %}{{ " + turn + " }}{% endgeneration %}{% endif %}")),
+      "chatml");
+  // Other roles, turns that are left out or told apart.
+  for (const std::string &other :
+       {loop("{% set role = 'human' if message['role'] == 'user' else message['role'] %}{{ "
+             "'<|im_start|>' + role + '\\n' + message['content'] + '<|im_end|>\\n' }}"),
+        loop("{% if message['role'] == 'user' %}{{ " + turn + " }}{% endif %}"),
+        loop("{{ " + turn + " }}", "messages if message['role'] == 'user'"),
+        loop("{% if loop.index0 < 6 %}{{ " + turn + " }}{% endif %}"),
+        loop("{{ " + turn + " }}{% if loop.index == 5 %}!{% endif %}"),
+        loop("{{ " + turn + " }}", "messages | reverse"), loop("{{ " + turn + " }}{{ unheard }}"),
+        loop("{{ " + turn + " | tojson }}"), loop("{{ " + turn + " }}") + "{% include 'more' %}"})
+    EXPECT_NE(found(other).find(none), std::string::npos) << other << ": " << found(other);
+  EXPECT_EQ(found(loop("{{ " + turn + " }}", "messages if message['role'] != 'tool'")), "chatml");
+}
+
+TEST_F(Chat, ASystemTextMustBeSaidAsTheTemplateSaysIt) {
+  const auto withSystem = [&](const std::string &content) {
+    write("chat_template.jinja", content);
+    std::string name;
+    const std::string error = errorOf([&] { name = findChatTemplate(folder, /*system=*/true); });
+    return error == "no error" ? name : error;
+  };
+  const std::string turns =
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] + '<|im_end|>\\n'}}{% endfor %}{{ '<|im_start|>assistant\\n' }}";
+  EXPECT_EQ(withSystem(turns), "chatml");
+  const std::string shouts = "{% for message in messages %}{% if message['role'] == 'system' %}"
+                             "{{ message['content'] | upper }}{% endif %}{% endfor %}" +
+                             turns;
+  EXPECT_EQ(found(shouts), "chatml");
+  EXPECT_EQ(withSystem(shouts).substr(0, 10), "--system: ");
+  EXPECT_NE(withSystem(shouts).find("does not say it as chatml does"), std::string::npos);
+  EXPECT_NE(withSystem("x" + turns).find("is none of the templates"), std::string::npos);
+  // Gemma's has no place for one, and says so; Gemma 3's has.
+  const std::string gemma = "{{ bos_token }}{% for message in messages %}{{ '<start_of_turn>' + "
+                            "('model' if message['role'] == 'assistant' else message['role']) + "
+                            "'\\n' + message['content'] | trim + '<end_of_turn>\\n' }}{% endfor "
+                            "%}{{ '<start_of_turn>model\\n' }}",
+                    first = "{% if messages[0]['role'] == 'system' %}";
+  EXPECT_EQ(withSystem(first + "{{ raise_exception('none') }}{% endif %}" + gemma), "gemma");
+  EXPECT_EQ(found(gemma), "gemma");
+}
