@@ -39,7 +39,7 @@ namespace {
 constexpr const char *kTemporary = ".saving-"; // followed by the name of the checkpoint
 
 /// The files of a checkpoint, in the order they are written.
-constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
+constexpr std::array<const char *, 2> kTensorFiles = {kParametersFile, kStatesFile};
 const char *fileOf(const Variable &variable) {
   return kTensorFiles[variable.role() == VariableRole::moment ||
                       variable.role() == VariableRole::average ||
@@ -306,11 +306,11 @@ private:
     if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
     if (variable.role() == VariableRole::average &&
-        !checkpoint.manifest.hashes.contains(variable.name()->str()))
+        !checkpoint.manifest.hashes.byTensor.contains(variable.name()->str()))
       return beginAverage(variable);
     checkFormat(variable);
     const ElementSource values = givenValues(plan, variable, fileWith(variable));
-    if (checkpoint.manifest.wholeHashes) {
+    if (checkpoint.manifest.hashes.ofWhole) {
       compare(variable, wholeHash(variable, values));
       return writeVariable(plan, executor, variable, rank, values);
     }
@@ -393,14 +393,8 @@ private:
   }
 
   void compare(const Variable &variable, const std::string &hash) const {
-    const std::string_view name = variable.name()->string_view();
-    const std::map<std::string, std::string> &hashes = checkpoint.manifest.hashes;
-    const auto said = hashes.find(std::string(name));
-    if (said == hashes.end())
-      fail("{}: tensor {} has no hash in {}", fileWith(variable).path(), shown(name), kManifest);
-    if (said->second != hash)
-      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", fileWith(variable).path(),
-           shown(name), hash, kManifest, shown(said->second));
+    checkpoint.manifest.hashes.compare(fileWith(variable).path(), variable.name()->string_view(),
+                                       hash);
   }
 
   /// Every set of ranks that together hold a variable must have read what was saved.
@@ -458,7 +452,7 @@ void Checkpoint::checkOptimizer() const {
                                    "of the plan that saved it, or --weights, which takes the "
                                    "parameters alone";
   // What a parameter's name begins, and the plan does not have, an optimizer kept for it.
-  for (const auto &[name, hash] : manifest.hashes)
+  for (const auto &[name, hash] : manifest.hashes.byTensor)
     for (size_t dot = name.find('.'); dot != std::string::npos && !known.contains(name);
          dot = name.find('.', dot + 1))
       if (parameters.contains(name.substr(0, dot)))
@@ -469,7 +463,7 @@ void Checkpoint::checkOptimizer() const {
                       variable->role() == VariableRole::amax_history ||
                       variable->role() == VariableRole::parameter;
     if (kept && !followsOthers(*variable) && isInCheckpoint(*variable) &&
-        !manifest.hashes.contains(variable->name()->str()))
+        !manifest.hashes.byTensor.contains(variable->name()->str()))
       throw CommonError(fmt::format("{}: holds no {}, which {} has; {}", shownPath(directory),
                                     shown(variable->name()->string_view()), file.origin(),
                                     expected));

@@ -9,6 +9,11 @@
 
 namespace hydra::runtime {
 
+/// The files of a checkpoint.
+inline constexpr const char *kParametersFile = "model.safetensors";
+inline constexpr const char *kStatesFile = "optimizer.safetensors";
+inline constexpr const char *kManifest = "checkpoint.json";
+
 /// `step-00000500`.
 std::string checkpointName(int64_t step);
 

@@ -292,9 +292,18 @@ private:
   json content;
 };
 
-} // namespace
+int64_t formatIn(const ManifestReader &reader, const fs::path &checkpoint) {
+  const int64_t format = reader.integer("format", 1, INT32_MAX);
+  if (format > kFormat)
+    fail("{}: checkpoint format {}; expected at most {}", shownPath(checkpoint), format, kFormat);
+  return format;
+}
 
-std::string hydra::runtime::hashText(uint64_t hash) { return fmt::format("{:016x}", hash); }
+TensorHashes hashesIn(const ManifestReader &reader, int64_t format) {
+  return {reader.texts("hashes"), format <= kFormatOfWholeHashes};
+}
+
+} // namespace
 
 int64_t hydra::runtime::sequencesOfStep(const Plan &plan) {
   const StepInputs inputs(plan);
@@ -305,9 +314,7 @@ int64_t hydra::runtime::sequencesOfStep(const Plan &plan) {
 
 Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile &file) {
   const ManifestReader reader(checkpoint / kManifest);
-  const int64_t format = reader.integer("format", 1, INT32_MAX);
-  if (format > kFormat)
-    fail("{}: checkpoint format {}; expected at most {}", shownPath(checkpoint), format, kFormat);
+  const int64_t format = formatIn(reader, checkpoint);
   checkIdentity(checkpoint, file, reader.object("plan"));
   if (const std::optional<std::string> average = reader.average())
     checkAverage(checkpoint, file, *average);
@@ -324,10 +331,17 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   manifest.state.policies = reader.policies();
   manifest.state.counts = reader.counts();
   manifest.state.safety = reader.safety();
-  manifest.hashes = reader.texts("hashes");
-  manifest.wholeHashes = format <= kFormatOfWholeHashes;
+  manifest.hashes = hashesIn(reader, format);
   manifest.countsUpdates = format > kFormatWithoutCount;
   return manifest;
+}
+
+std::optional<TensorHashes> hydra::runtime::readHashes(const fs::path &checkpoint) {
+  std::error_code code;
+  if (!fs::exists(checkpoint / kManifest, code))
+    return std::nullopt;
+  const ManifestReader reader(checkpoint / kManifest);
+  return hashesIn(reader, formatIn(reader, checkpoint));
 }
 
 std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingState &state,

@@ -4,6 +4,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/SafetyMonitor.h"
 #include "runtime/run/StepPolicies.h"
+#include "runtime/run/TensorHashes.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -31,15 +32,9 @@ struct TrainingState {
   std::optional<SafetyState> safety = {}; // of a plan whose programs have safe forms
 };
 
-inline constexpr const char *kManifest = "checkpoint.json";
-
-/// As the manifest writes it.
-std::string hashText(uint64_t hash);
-
 struct Manifest {
   TrainingState state;
-  std::map<std::string, std::string> hashes; ///< by tensor
-  bool wholeHashes = false;    ///< of an older format: of tensors as a whole, not by blocks
+  TensorHashes hashes;
   bool countsUpdates = true;   ///< false in the oldest one: every step was one
   bool leavesAverages = false; ///< it has averages of parameters, and the plan makes none
 };
@@ -48,6 +43,10 @@ struct Manifest {
 /// was made by a plan of another model, precision, or other tokens in a step: the message says what
 /// differs.
 Manifest readManifest(const std::filesystem::path &checkpoint, const PlanFile &file);
+
+/// What the manifest says of the tensors alone, whatever plan they are of; nothing where there is
+/// no manifest. Throws Error when it cannot be read, or is damaged.
+std::optional<TensorHashes> readHashes(const std::filesystem::path &checkpoint);
 
 /// The file's text.
 std::string manifestText(const PlanFile &file, const TrainingState &state,

@@ -4,6 +4,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
+#include "runtime/run/TensorHashes.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/LossLimit.h"
@@ -196,8 +197,10 @@ void Session::setValues() {
     options.resume->restore(executor, options.ranks);
   else
     setFirstValues();
-  if (options.averages)
+  if (options.averages) {
     useAverages(file, executor, rank(), GivenTensors(*options.averages));
+    checkHashes(*options.averages, ".average", options.ranks, /*speaks=*/rank() == 0);
+  }
   if (options.runs)
     deriveVariables(file.plan(), executor);
 }
@@ -213,6 +216,7 @@ void Session::setFirstValues() {
     weights->checkNames(known);
     if (!hasParameters(file, *weights))
       fail("{}: has no parameter of {}", weights->path(), file.origin());
+    checkHashes(*options.weights, {}, options.ranks, /*speaks=*/rank() == 0);
   }
   std::optional<AdapterFile> adapter;
   if (options.adapter)

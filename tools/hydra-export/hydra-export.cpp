@@ -5,6 +5,7 @@
 #include "frontend/Transfer.h"
 #include "frontend/families/Families.h"
 #include "runtime/run/CheckpointNames.h"
+#include "runtime/run/TensorHashes.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
@@ -101,14 +102,21 @@ struct Options {
 fs::path weightsAt(const fs::path &path) {
   if (!fs::is_directory(path))
     return path;
-  if (const fs::path file = path / "model.safetensors"; fs::exists(file))
+  if (const fs::path file = path / runtime::kParametersFile; fs::exists(file))
     return file;
   const fs::path newest = runtime::newestCheckpoint(path, -1);
   if (const fs::path ofRun = path / "checkpoints"; newest.empty() && fs::is_directory(ofRun))
     return weightsAt(ofRun);
   if (newest.empty())
     fail("{}: is no checkpoint, and holds none", support::shownPath(path));
-  return newest / "model.safetensors";
+  return newest / runtime::kParametersFile;
+}
+
+/// That file. Throws Error where it is one of a checkpoint, and is not what was saved.
+fs::path checkedWeights(const Options &options) {
+  fs::path path = weightsAt(options.weights.getValue());
+  runtime::checkHashes(path);
+  return path;
 }
 
 /// Throws Error unless the model has the tensors, by name and shape, that the configuration asks
@@ -261,7 +269,7 @@ LogicalResult exportAdapter(const Options &options) {
   ParsedModel model;
   if (failed(loadModel(options, model)))
     return failure();
-  const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
+  const support::SafetensorsFile weights(checkedWeights(options));
   NewDirectory directory(options.output.getValue());
   frontend::exportAdapter(weights, frontend::namesOf(model.model()),
                           frontend::statesOf(model.model()), options.dtype.dtype(), baseOf(options),
@@ -272,7 +280,7 @@ LogicalResult exportAdapter(const Options &options) {
 
 /// Adapters added to parameters, under the same names.
 void mergeAdapters(const Options &options) {
-  const fs::path source = weightsAt(options.weights.getValue());
+  const fs::path source = checkedWeights(options);
   support::checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
   frontend::mergeWeights(support::SafetensorsFile(source), options.dtype.dtype(),
                          options.output.getValue());
@@ -299,7 +307,7 @@ LogicalResult exportModel(const Options &options) {
     compareLogits(model.model(), expected.model(), options);
   }
 
-  const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
+  const support::SafetensorsFile weights(checkedWeights(options));
   NewDirectory directory(options.output.getValue());
   const fs::path file = directory.path() / "model.safetensors";
   frontend::exportWeights(weights, table, frontend::statesOf(model.model()), options.dtype.dtype(),

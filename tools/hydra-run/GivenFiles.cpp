@@ -21,7 +21,8 @@ std::optional<runtime::Checkpoint> hydra::findCheckpoint(const RunOptions &optio
 
 namespace {
 
-constexpr const char *kParameters = "model.safetensors", *kStates = "optimizer.safetensors";
+using runtime::kParametersFile;
+using runtime::kStatesFile;
 
 /// The folder with parameters that a path names: itself, or a checkpoint, the newest of a folder or
 /// of a run; none: empty.
@@ -30,7 +31,7 @@ std::filesystem::path folderOfWeights(const std::filesystem::path &path) {
   for (const std::filesystem::path &folder :
        {path, runtime::newestCheckpoint(path, -1),
         runtime::newestCheckpoint(path / RunDirectory::kCheckpoints, -1)})
-    if (!folder.empty() && std::filesystem::exists(folder / kParameters, code))
+    if (!folder.empty() && std::filesystem::exists(folder / kParametersFile, code))
       return folder;
   return {};
 }
@@ -48,14 +49,14 @@ GivenFiles hydra::givenFiles(const RunOptions &options, const runtime::Checkpoin
     if (folder.empty())
       fail("--weights: {} has no {}, nor a checkpoint that has one (hydra-run --export writes such "
            "a file)",
-           support::shownPath(*options.weights), kParameters);
-    files.weights = (folder / kParameters).string();
+           support::shownPath(*options.weights), kParametersFile);
+    files.weights = (folder / kParametersFile).string();
   }
   if (!options.average)
     return files;
-  if (folder.empty() || !std::filesystem::exists(folder / kStates, code))
+  if (folder.empty() || !std::filesystem::exists(folder / kStatesFile, code))
     fail("--average: {} is no checkpoint, which would have averages",
          support::shownPath(folder.empty() ? options.weights.value_or("") : folder.string()));
-  files.averages = folder / kStates;
+  files.averages = folder / kStatesFile;
   return files;
 }
