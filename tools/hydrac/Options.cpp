@@ -319,6 +319,16 @@ static void checkReports(const HydracOptions &options) {
   const std::string &budget = options.budgetReport;
   if (isGiven(options.budgetReport) && !budget.empty() && budget != "json" && budget != "markdown")
     support::fail("--budget-report is '{}'; expected json, markdown or nothing", budget);
+  // One behind the other, which scripts read as JSON alone.
+  const cl::opt<std::string> *inJson = nullptr, *inWords = nullptr;
+  for (const cl::opt<std::string> *report :
+       {&options.budgetReport, &options.memoryReport, &options.costReport})
+    if (isGiven(*report))
+      (report->getValue() == "json" ? inJson : inWords) = report;
+  if (inJson && inWords)
+    support::fail("--{}=json and --{} are printed one behind the other; expected all of them in "
+                  "JSON, or none",
+                  inJson->ArgStr.str(), inWords->ArgStr.str());
   if (const StringRef picture = options.budgetPicture.getValue();
       !picture.empty() && !picture.ends_with(".svg"))
     support::fail("--budget-svg: '{}' does not end in .svg", picture.str());
