@@ -9,6 +9,7 @@
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
+#include "runtime/plan/TensorBytes.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Integers.h"
@@ -152,12 +153,7 @@ double CpuExecutor::run(uint32_t program) {
 
 void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from) {
   const planfile::Tensor &entry = *file.plan().tensors()->Get(tensor);
-  const size_t elementSize = support::byteSize(dtypeOf(entry));
-  size_t expected = elementSize;
-  for (const int64_t extent : *entry.shape())
-    expected *= static_cast<size_t>(extent);
-  if (size != expected)
-    fail("{}: {} bytes for a tensor of {}", shown(entry.name()->string_view()), size, expected);
+  checkSize(entry, size);
   char *inArena = segments[static_cast<size_t>(entry.segment())].data() + entry.offset();
   if (isDense(entry)) {
     std::memcpy(to ? static_cast<void *>(to) : inArena,
@@ -171,9 +167,9 @@ void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const st
   for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d])
     denseStrides[d] = stride;
   if (to)
-    StridedCopy(sizes, denseStrides, strides, elementSize).run(to, inArena, *pool);
+    StridedCopy(sizes, denseStrides, strides, elementSize(entry)).run(to, inArena, *pool);
   else
-    StridedCopy(sizes, strides, denseStrides, elementSize).run(inArena, from, *pool);
+    StridedCopy(sizes, strides, denseStrides, elementSize(entry)).run(inArena, from, *pool);
 }
 
 void CpuExecutor::write(uint32_t tensor, std::span<const std::byte> values) {
@@ -186,12 +182,7 @@ void CpuExecutor::read(uint32_t tensor, std::span<std::byte> values) {
 
 std::byte *CpuExecutor::placeOf(uint32_t tensor, uint64_t begin, size_t size) {
   const planfile::Tensor &entry = *file.plan().tensors()->Get(tensor);
-  size_t all = support::byteSize(dtypeOf(entry));
-  for (const int64_t extent : *entry.shape())
-    all *= static_cast<size_t>(extent);
-  if (!isDense(entry) || begin > all || size > all - begin)
-    fail("{}: no bytes [{}, {}) in a {}tensor of {}", shown(entry.name()->string_view()), begin,
-         begin + size, isDense(entry) ? "" : "strided ", all);
+  checkRange(entry, begin, size);
   char *segment = segments[static_cast<size_t>(entry.segment())].data();
   return reinterpret_cast<std::byte *>(segment + entry.offset() + begin);
 }

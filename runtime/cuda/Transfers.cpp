@@ -1,8 +1,8 @@
 // Moving tensors.
 #include "runtime/cuda/Transfers.h"
 
-#include "runtime/cuda/TensorBytes.h"
 #include "runtime/plan/ByteRange.h"
+#include "runtime/plan/TensorBytes.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 #include "runtime/cuda/Tuner.h"
 
 #include "runtime/calls/MatmulCall.h"
-#include "runtime/cuda/TensorBytes.h"
+#include "runtime/plan/TensorBytes.h"
 #include "runtime/report/Table.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Shown.h"

@@ -2,6 +2,7 @@
 #include "runtime/plan/VariablePart.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/TensorBytes.h"
 
 #include <algorithm>
 
@@ -10,13 +11,6 @@ using namespace hydra::planfile;
 namespace hydra::runtime {
 
 namespace {
-
-template <typename Shape> int64_t productOf(const Shape &shape) {
-  int64_t elements = 1;
-  for (const int64_t size : shape)
-    elements *= size;
-  return elements;
-}
 
 /// How many pieces the unit of a variable is cut into.
 uint64_t piecesOf(const Plan &plan, const Variable &variable) {
@@ -38,7 +32,7 @@ std::vector<int64_t> shapeOf(const Plan &plan, const Variable &variable) {
 }
 
 int64_t elementsOf(const Plan &plan, const Variable &variable) {
-  return productOf(shapeOf(plan, variable));
+  return elementsOf(shapeOf(plan, variable));
 }
 
 VariablePart::VariablePart(const Plan &plan, const Variable &variable, uint64_t rank)
@@ -54,7 +48,7 @@ VariablePart::VariablePart(const Plan &plan, const Variable &variable, uint64_t 
   axes.assign(along.begin(), along.end());
   const uint64_t coordinate = coordinateOf(plan, rank, along);
   isFirst = rank == distanceOf(plan, along, coordinate);
-  const int64_t piece = productOf(*plan.tensors()->Get(variable.tensor())->shape());
+  const int64_t piece = elementsOf(*plan.tensors()->Get(variable.tensor()));
   const int64_t begin = piece * static_cast<int64_t>(coordinate);
   first = std::clamp<int64_t>(begin - offset, 0, count);
   count = std::clamp<int64_t>(begin + piece - offset, 0, count) - first;

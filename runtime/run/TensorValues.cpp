@@ -23,17 +23,6 @@ std::vector<int64_t> hydra::runtime::shapeOf(const planfile::Tensor &tensor) {
   return {tensor.shape()->begin(), tensor.shape()->end()};
 }
 
-int64_t hydra::runtime::elementsOf(const planfile::Tensor &tensor) {
-  int64_t elements = 1;
-  for (const int64_t size : *tensor.shape())
-    elements *= size;
-  return elements;
-}
-
-size_t hydra::runtime::denseBytes(const planfile::Tensor &tensor) {
-  return static_cast<size_t>(elementsOf(tensor)) * support::byteSize(dtypeOf(tensor));
-}
-
 std::string hydra::runtime::placeText(const std::vector<int64_t> &shape, int64_t index) {
   std::string text;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -95,10 +84,7 @@ void GivenTensors::checkNames(const std::set<std::string, std::less<>> &known) c
 
 std::vector<std::byte> GivenTensors::values(std::string_view name, DType to,
                                             const std::vector<int64_t> &shape) const {
-  int64_t elements = 1;
-  for (const int64_t size : shape)
-    elements *= size;
-  std::vector<std::byte> bytes(static_cast<size_t>(elements) * support::byteSize(to));
+  std::vector<std::byte> bytes(static_cast<size_t>(elementsOf(shape)) * support::byteSize(to));
   read(name, to, shape, 0, bytes);
   return bytes;
 }

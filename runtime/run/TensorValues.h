@@ -1,7 +1,10 @@
-// Dense values of plan tensors on the host: their size, and their origin in a safetensors file.
+// Dense values of plan tensors on the host: the parts of ranks, and their origin in a safetensors
+// file.
+// file.
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/TensorBytes.h"
 #include "runtime/support/Safetensors.h"
 
 #include <cstddef>
@@ -15,10 +18,7 @@
 
 namespace hydra::runtime {
 
-/// Shape, dtype and bytes of a plan's tensor stored densely.
 std::vector<int64_t> shapeOf(const planfile::Tensor &tensor);
-int64_t elementsOf(const planfile::Tensor &tensor);
-size_t denseBytes(const planfile::Tensor &tensor);
 
 /// `[3,17]` for a position in row-major order; empty for a shape of rank 0.
 std::string placeText(const std::vector<int64_t> &shape, int64_t index);
