@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Mesh.h"
 #include "runtime/run/CheckpointNames.h"
+#include "runtime/run/FirstValues.h"
 #include "runtime/run/LongWork.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/Variables.h"

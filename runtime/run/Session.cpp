@@ -4,6 +4,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
+#include "runtime/run/FirstValues.h"
 #include "runtime/run/TensorHashes.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"

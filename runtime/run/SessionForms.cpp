@@ -1,4 +1,5 @@
 // The two forms that programs may have, and steps that only try one.
+#include "runtime/run/FirstValues.h"
 #include "runtime/run/Session.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"

@@ -1,10 +1,9 @@
-// First values of a plan's parameters and states, from a file or from their initialisers; and how a
-// rank reads and writes its part of them, in pieces that fit into memory.
+// A plan's parameters and states: what they are to files, and how a rank reads and writes its part
+// of them, in pieces that fit into memory.
 #pragma once
 
 #include "runtime/plan/VariablePart.h"
 #include "runtime/ranks/Ranks.h"
-#include "runtime/run/Adapter.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/TensorValues.h"
 
@@ -40,6 +39,10 @@ bool isInt8(const planfile::Plan &plan, const planfile::Variable &variable);
 /// The type that its values are given in: its own, or f32 of what is then rounded to integers.
 support::DType givenDtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 
+/// Does the work on [begin, end) for all elements, on the threads of the rank.
+void inRanges(Executor &executor, size_t elements,
+              const std::function<void(size_t begin, size_t end)> &work);
+
 /// Fills `out` with elements of a variable from number `first` on, dense, in the type that its
 /// values are given in.
 using ElementSource = std::function<void(int64_t first, std::span<std::byte> out)>;
@@ -57,6 +60,11 @@ void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank,
                    std::span<const std::byte> values);
 
+/// Zeros what a rank holds of a variable and of its copies, where nothing has to be made on the
+/// host for that; else it does nothing and returns false.
+bool clearVariable(const planfile::Plan &plan, Executor &executor,
+                   const planfile::Variable &variable, uint64_t rank);
+
 /// Reads what a rank holds of a variable, in its own type and in pieces in increasing order, which
 /// the sink finds in staging memory.
 void readVariable(const planfile::Plan &plan, Executor &executor,
@@ -68,47 +76,10 @@ uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variabl
 /// Zeros what lies between the members of units, on which nothing else writes.
 void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 
-/// Makes what programs derive of other variables. Whoever has written variables from outside calls
-/// it before other programs run.
-void deriveVariables(const planfile::Plan &plan, Executor &executor);
-
-/// Writes what a rank holds of all variables of the plan but those that are derived. Parameters
-/// come from `given` if it has any of them, and then all must be there; otherwise they are drawn
-/// from `seed`. States of the model alike, and what the optimizer keeps, but for the count of
-/// updates, which then begins anew. Adapters may be missing together; those of `adapter` come from
-/// there. `given` and `adapter` may be null.
-void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
-                  const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
-
-/// Gives every parameter of which a file has the average that value instead of its own. Throws
-/// Error when it has none, or lacks that of a parameter that the plan trains, or was saved before
-/// an update had made any.
-void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
-                 const GivenTensors &given);
-
 /// Hashes of all variables that are saved: of those that all ranks have whole, and for all axes
 /// along which some are cut, of the rank's pieces of those. Ranks that hold the same make the same
 /// claims.
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank);
-
-/// Writes what a rank holds of what a variable begins with, drawn from the seed, and of its copies;
-/// of zeros nothing is made on the host. Calls `wrote` with the bytes that are done, piece by
-/// piece.
-void writeInitialValues(
-    const planfile::Plan &plan, Executor &executor, const planfile::Variable &variable,
-    uint64_t rank, uint64_t seed,
-    const std::function<void(uint64_t bytes)> &wrote = [](uint64_t) {});
-
-/// What the file has of it, which must be there, under its name or another. Plan and file must
-/// outlive the result.
-ElementSource givenValues(const planfile::Plan &plan, const planfile::Variable &variable,
-                          const GivenTensors &given, const std::string &name = "");
-
-/// Whether the file has any parameter of the plan.
-bool hasParameters(const PlanFile &file, const GivenTensors &given);
-
-/// The same of adapters.
-bool hasAdapters(const PlanFile &file, const GivenTensors &given);
 
 /// Whether all elements that a rank holds of a variable are finite.
 bool isFinite(const PlanFile &file, Executor &executor, const planfile::Variable &variable,

@@ -1,7 +1,7 @@
 // What may be saved.
 #include "runtime/run/Checkpoint.h"
 #include "runtime/cpu/CpuExecutor.h"
-#include "runtime/run/Variables.h"
+#include "runtime/run/FirstValues.h"
 #include "runtime/support/InputFile.h"
 #include "test/unit/cpu/SharedVariables.h"
 

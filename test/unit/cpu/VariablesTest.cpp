@@ -1,5 +1,7 @@
 // What ranks hold of variables: together, what one rank alone has.
 #include "runtime/run/Variables.h"
+
+#include "runtime/run/FirstValues.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Int8Rows.h"

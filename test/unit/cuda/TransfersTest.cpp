@@ -3,7 +3,7 @@
 #include "runtime/cuda/Transfers.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cuda/CudaExecutor.h"
-#include "runtime/run/Variables.h"
+#include "runtime/run/FirstValues.h"
 #include "test/support/PlanBuilder.h"
 #include "test/unit/cuda/driver/FakeDriver.h"
 
