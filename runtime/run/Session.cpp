@@ -3,7 +3,6 @@
 
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
-#include "runtime/plan/VariablePart.h"
 #include "runtime/run/FirstValues.h"
 #include "runtime/run/TensorHashes.h"
 #include "runtime/run/Variables.h"
@@ -15,11 +14,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <set>
 #include <span>
 
@@ -107,7 +103,8 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
               options.steps, savedSchedules(options), seed()),
-      data(dataOf(options)), trainPlan(isTrainPlan(file.plan())) {
+      gathered(file, executor, options.ranks), data(dataOf(options)),
+      trainPlan(isTrainPlan(file.plan())) {
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
@@ -346,60 +343,7 @@ std::string Session::drawAhead(int64_t number) {
 double Session::runPart(const Part &part, uint64_t batch) {
   part.batches[batch].write(executor, *file.plan().programs()->Get(part.program));
   executor.run(part.program);
-  return part.loss < 0 ? 0.0 : readScalar(static_cast<uint32_t>(part.loss));
-}
-
-double Session::readScalar(uint32_t tensor) const {
-  const support::DType dtype = dtypeOf(*file.plan().tensors()->Get(tensor));
-  std::array<std::byte, 8> bytes;
-  const std::span<std::byte> used = std::span(bytes).first(support::byteSize(dtype));
-  executor.read(tensor, used);
-  double value = 0.0;
-  support::toDoubles(dtype, used, std::span(&value, 1));
-  // Of a NaN the sign says nothing, and depends on the machine.
-  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
-}
-
-std::vector<std::byte> Session::readOutput(const Output &output) const {
-  const Tensor &tensor = *file.plan().tensors()->Get(output.tensor());
-  std::vector<std::byte> bytes(denseBytes(tensor));
-  executor.read(output.tensor(), bytes);
-  const BatchPart part(file.plan(), tensor, output.batch_dimension(), rank());
-  if (!part.isPart() || !options.ranks)
-    return bytes;
-  const std::vector<std::vector<std::byte>> parts = options.ranks->gather(bytes);
-  return options.ranks->leads() ? part.join(parts) : std::vector<std::byte>();
-}
-
-void Session::gatherVariable(const Variable &variable,
-                             const std::function<void(std::span<const std::byte>)> &take) const {
-  const Plan &plan = file.plan();
-  const VariablePart own(plan, variable, rank());
-  if (!own.isCut() || !options.ranks) {
-    if (rank() == 0)
-      readVariable(plan, executor, variable, 0,
-                   [&](int64_t, std::span<const std::byte> values) { take(values); });
-    return;
-  }
-  // The ranks that hold pieces of it first, in the order of these: one after the other has the next
-  // elements.
-  constexpr int64_t piece = int64_t{1} << 22;
-  const auto size = static_cast<int64_t>(support::byteSize(dtypeOf(plan, variable)));
-  const int64_t elements = elementsOf(plan, variable);
-  std::vector<std::byte> bytes;
-  for (int64_t at = 0; at < elements; at += piece) {
-    const int64_t begin = std::max(at, own.first),
-                  end = std::min({at + piece, elements, own.end()});
-    bytes.resize(own.isFirst && begin < end ? static_cast<size_t>((end - begin) * size) : 0);
-    if (!bytes.empty())
-      executor.readRange(variable.tensor(),
-                         static_cast<uint64_t>((own.place + begin - own.first) * size), bytes);
-    const std::vector<std::vector<std::byte>> all = options.ranks->gather(bytes);
-    if (all.empty()) // another rank takes them
-      continue;
-    for (uint64_t holder = 0; holder < sizeOf(plan, own.axes); ++holder)
-      take(all[distanceOf(plan, own.axes, holder)]);
-  }
+  return part.loss < 0 ? 0.0 : gathered.scalar(static_cast<uint32_t>(part.loss));
 }
 
 std::vector<Session::SmallOutput> Session::smallOutputs() const {
@@ -412,12 +356,12 @@ std::vector<Session::SmallOutput> Session::smallOutputs() const {
     const BatchPart part(file.plan(), tensor, output->batch_dimension(), rank());
     if (part.wholeShape().size() > dimensions || part.wholeElements() > most)
       continue;
-    const std::vector<std::byte> bytes = readOutput(*output);
+    const std::vector<std::byte> bytes = gathered.output(*output);
     const support::DType dtype = dtypeOf(tensor);
-    std::vector<double> values(bytes.size() / support::byteSize(dtype));
-    support::toDoubles(dtype, bytes, values);
-    if (!values.empty())
-      outputs.push_back({output->name()->str(), part.wholeShape(), std::move(values)});
+    std::vector<double> numbers(bytes.size() / support::byteSize(dtype));
+    support::toDoubles(dtype, bytes, numbers);
+    if (!numbers.empty())
+      outputs.push_back({output->name()->str(), part.wholeShape(), std::move(numbers)});
   }
   return outputs;
 }
@@ -490,14 +434,14 @@ double Session::advance() {
   previousNorm = norm;
   norm.reset();
   if (normTensor >= 0)
-    norm = readScalar(static_cast<uint32_t>(normTensor));
+    norm = gathered.scalar(static_cast<uint32_t>(normTensor));
   count(loss, tokens());
   const int64_t stepsSaved = policies ? policies->stepsSaved() : 0;
   if (policies)
     decided = labelled ? policies->takeStep(step, loss, norm, scalars) : "";
   ++step;
   refused.reset();
-  if (updating.applied >= 0 && readScalar(static_cast<uint32_t>(updating.applied)) == 0.0)
+  if (updating.applied >= 0 && gathered.scalar(static_cast<uint32_t>(updating.applied)) == 0.0)
     noteRefusal(loss);
   else if (trainPlan) {
     counted.skippedInARow = 0;
@@ -536,33 +480,13 @@ void Session::noteRefusal(double loss) {
     return;
   sound = true; // nothing has changed since the last update
   const int64_t before = counted.skippedInARow - 1;
-  const std::string bad = badParameters();
+  const std::string bad = gathered.badParameters();
   throw CommonError(fmt::format(
       "step {}: {}{}{}", step, *refused,
       before == 0 ? "; --max-bad-steps=1 allows no such step"
                   : fmt::format("; so it was in the {} step{} before, none of which was an update",
                                 before, before == 1 ? "" : "s"),
       bad.empty() ? "; all parameters are as they were" : bad));
-}
-
-std::string Session::badParameters() const {
-  std::vector<std::byte> finite; // of each parameter, whether it is
-  std::vector<std::string_view> names;
-  for (const Variable *variable : *file.plan().variables()) {
-    if (variable->role() != VariableRole::parameter)
-      continue;
-    names.push_back(variable->name()->string_view());
-    finite.push_back(std::byte{isFinite(file, executor, *variable, rank())});
-  }
-  if (options.ranks) // all are here; what rank 0 says counts
-    for (const std::vector<std::byte> &theirs : options.ranks->gather(finite))
-      std::ranges::transform(finite, theirs, finite.begin(), std::bit_and<>());
-  const auto bad = std::ranges::count(finite, std::byte{0});
-  if (bad == 0)
-    return "";
-  const auto first = std::ranges::find(finite, std::byte{0}) - finite.begin();
-  return fmt::format("; {} of {} parameters are not finite now, the first is {}", bad, names.size(),
-                     shown(names[static_cast<size_t>(first)]));
 }
 
 void Session::checkFinite(std::string_view what, double value) {
@@ -574,7 +498,7 @@ void Session::checkFinite(std::string_view what, double value) {
     text += fmt::format("; learning rate {:g}", *rate);
   if (previousNorm)
     text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
-  const std::string bad = badParameters();
+  const std::string bad = gathered.badParameters();
   fail("step {}: the {} is {}{}{}", step, what, value, text,
        bad.empty() ? "; all parameters are finite" : bad);
 }

@@ -6,6 +6,7 @@
 #include "runtime/run/Batch.h"
 #include "runtime/run/Checkpoint.h"
 #include "runtime/run/Executor.h"
+#include "runtime/run/GatheredValues.h"
 #include "runtime/run/Scalars.h"
 #include "runtime/run/StepBatches.h"
 #include "runtime/run/StepOutputs.h"
@@ -15,7 +16,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -226,21 +226,12 @@ private:
   /// The mean of the losses of batches, of which so many labels of this rank's rows count.
   double meanOverLabels(std::span<const double> losses, std::vector<int64_t> labels,
                         const std::string &what) const;
-  /// How many parameters are not finite, and the first of them; empty if all are.
-  std::string badParameters() const;
   /// Counts a step of so many tokens that has been made.
   void count(double loss, uint64_t tokens);
   /// Whether any of the labels of a step counts, of which so many of this rank do.
   bool anyLabel(int64_t own) const;
   /// Returns the loss of one batch of the part.
   double runPart(const Part &part, uint64_t batch);
-  /// One number, without allocating: it is read in every step.
-  double readScalar(uint32_t tensor) const;
-  /// Dense bytes of an output, of all ranks' parts on rank 0; nothing on others for one in parts.
-  std::vector<std::byte> readOutput(const planfile::Output &output) const;
-  /// Gives all elements of a variable, in pieces, on rank 0; others hand in theirs.
-  void gatherVariable(const planfile::Variable &variable,
-                      const std::function<void(std::span<const std::byte>)> &take) const;
   /// Throws Error, with what a user can go by, unless the value is finite: parameters that give
   /// such ones are not sound.
   void checkFinite(std::string_view what, double value);
@@ -256,6 +247,7 @@ private:
   SessionOptions options;
   std::unique_ptr<GivenTensors> given;
   Scalars scalars;
+  GatheredValues gathered;
   std::optional<StepPolicies> policies; // of steps
   std::string decided;
   std::string data; // what batches come from: told while the files are as they were

@@ -142,7 +142,7 @@ Session::Trial Session::tryStep() {
   trial.loss = makeRuns(part, part.batches.areOf(step));
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   if (updating.gradientNorm >= 0)
-    trial.gradientNorm = readScalar(static_cast<uint32_t>(updating.gradientNorm));
+    trial.gradientNorm = gathered.scalar(static_cast<uint32_t>(updating.gradientNorm));
   trial.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   sound = true; // nothing has changed
   return trial;

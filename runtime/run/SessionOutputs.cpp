@@ -42,12 +42,12 @@ void SessionOutputs::write(const std::vector<double> &losses) {
   }
   for (const Entry &entry : entries) {
     if (entry.variable) {
-      session.gatherVariable(*entry.variable, [&](std::span<const std::byte> bytes) {
+      session.gathered.variable(*entry.variable, [&](std::span<const std::byte> bytes) {
         writer->append(entry.name, bytes);
       });
       continue;
     }
-    const std::vector<std::byte> bytes = session.readOutput(*entry.output);
+    const std::vector<std::byte> bytes = session.gathered.output(*entry.output);
     if (writer)
       writer->append(entry.name, bytes);
   }
