@@ -34,20 +34,6 @@ private:
   uint64_t at = 0;
 };
 
-class MemorySource : public ByteSource {
-public:
-  explicit MemorySource(std::span<const std::byte> bytes) : rest(bytes) {}
-  size_t read(std::span<std::byte> out) override {
-    const auto part = rest.first(std::min(out.size(), rest.size()));
-    std::copy(part.begin(), part.end(), out.begin());
-    rest = rest.subspan(part.size());
-    return part.size();
-  }
-
-private:
-  std::span<const std::byte> rest;
-};
-
 /// What is read from a source and not used yet.
 class Input {
 public:
@@ -192,10 +178,6 @@ bool beginsWith(std::span<const std::byte> bytes, std::initializer_list<unsigned
 
 std::unique_ptr<ByteSource> hydra::data::openFile(const std::filesystem::path &path) {
   return std::make_unique<FileSource>(path);
-}
-
-std::unique_ptr<ByteSource> hydra::data::openBytes(std::span<const std::byte> bytes) {
-  return std::make_unique<MemorySource>(bytes);
 }
 
 std::unique_ptr<ByteSource> hydra::data::unpacked(std::unique_ptr<ByteSource> packed) {

@@ -21,9 +21,6 @@ public:
 /// The bytes of a file. Throws Error as support::InputFile does.
 std::unique_ptr<ByteSource> openFile(const std::filesystem::path &path);
 
-/// Bytes in memory, which must outlive the source.
-std::unique_ptr<ByteSource> openBytes(std::span<const std::byte> bytes);
-
 /// What is packed by gzip or zstd, as its first bytes say (also several such files, one behind the
 /// other), or the bytes as they are. Takes some 100 kB, for zstd also the window that the file
 /// asks for, at most 128 MiB.

@@ -52,13 +52,6 @@ consteval bool rowsFollowTheEnum() {
 }
 static_assert(rowsFollowTheEnum());
 
-std::optional<DType> findByName(std::string_view NumberFormat::*spelling, std::string_view name) {
-  for (const NumberFormat &candidate : kFormats)
-    if (candidate.stored && candidate.*spelling == name)
-      return candidate.dtype;
-  return std::nullopt;
-}
-
 /// Whether the patterns with the largest exponent are numbers, but for one NaN.
 constexpr bool endsInNumbers(const NumberFormat &format) { return format.dtype == DType::E4M3; }
 
@@ -211,12 +204,11 @@ bool isInteger(DType dtype) {
   return kind == Kind::Signed || kind == Kind::Unsigned;
 }
 
-std::optional<DType> dtypeFromIRName(std::string_view name) {
-  return findByName(&NumberFormat::ir, name);
-}
-
 std::optional<DType> dtypeFromSafetensorsName(std::string_view name) {
-  return findByName(&NumberFormat::safetensors, name);
+  for (const NumberFormat &format : kFormats)
+    if (format.stored && format.safetensors == name)
+      return format.dtype;
+  return std::nullopt;
 }
 
 double roundingUnit(DType dtype) { return std::ldexp(1.0, -1 - formatOf(dtype).mantissa); }

@@ -72,7 +72,6 @@ inline bool isFloat(DType dtype) { return formatOf(dtype).kind == NumberFormat::
 bool isInteger(DType dtype);
 
 /// Nothing for a name that no stored format has.
-std::optional<DType> dtypeFromIRName(std::string_view name);
 std::optional<DType> dtypeFromSafetensorsName(std::string_view name);
 
 /// Half the distance of 1 to the next number: the largest relative error of rounding a number of

@@ -1,6 +1,7 @@
 // Bytes of whatever kind, read as data: nothing but one-line errors may come of it.
 #pragma once
 
+#include "runtime/data/ByteSource.h"
 #include "runtime/data/Documents.h"
 #include "runtime/data/Manifest.h"
 #include "runtime/support/Error.h"
@@ -8,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -17,10 +20,25 @@ namespace hydra::data {
 enum class HostileKind { text, jsonLines, turns, manifest, shard };
 inline constexpr int kHostileKinds = 5;
 
+/// Bytes in memory, which must outlive the source.
+class MemorySource : public ByteSource {
+public:
+  explicit MemorySource(std::span<const std::byte> bytes) : rest(bytes) {}
+  size_t read(std::span<std::byte> out) override {
+    const auto part = rest.first(std::min(out.size(), rest.size()));
+    std::copy(part.begin(), part.end(), out.begin());
+    rest = rest.subspan(part.size());
+    return part.size();
+  }
+
+private:
+  std::span<const std::byte> rest;
+};
+
 inline void readDocuments(std::span<const std::byte> bytes, const TextFormat &format) {
   const auto tokenizer = text::makeByteTokenizer();
   const auto encoder = tokenizer->encoder();
-  ChunkReader reader(unpacked(openBytes(bytes)), "input", format, *tokenizer);
+  ChunkReader reader(unpacked(std::make_unique<MemorySource>(bytes)), "input", format, *tokenizer);
   Chunk chunk;
   constexpr size_t enough = size_t{64} << 20; // few bytes unpack to very many
   for (size_t total = 0; total < enough && reader.next(chunk); total += chunk.text.size()) {
