@@ -12,14 +12,14 @@ namespace hydra {
 namespace {
 
 /// Sizes and mask of an attention, read off either operation.
-struct Form {
+struct AttentionShape {
   int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
   double scale, cap; ///< cap 0: none
   bool causal;
   int64_t chunk, window; ///< 0: none
 
   template <typename Op>
-  Form(Op op, ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v)
+  AttentionShape(Op op, ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v)
       : batch(q[0]), queries(q[1]), keys(k[1]), heads(q[2]), keyHeads(k[2]), width(q[3]),
         valueWidth(v[3]), scale(op.getScale()), cap(op.scoreCap()), causal(op.getCausal()),
         chunk(op.maskChunk()), window(op.maskWindow()) {}
@@ -51,7 +51,8 @@ struct Form {
             (chunk ? queries / reach : 1.0) * window * window / 2.0;
     return all;
   }
-  int64_t products(int64_t overWidth, int64_t overValueWidth) const {
+  /// Of so many matmuls over each width, of all pairs.
+  int64_t flops(int64_t overWidth, int64_t overValueWidth) const {
     // As doubles: the counts of a plan too large to run are no integers.
     const double most = static_cast<double>(int64_t{1} << 62);
     return static_cast<int64_t>(
@@ -61,10 +62,10 @@ struct Form {
 };
 
 /// Calls `visit(b, h, i)` for every query row of every head.
-template <typename Visit> void forEachQuery(const Form &f, Visit visit) {
-  for (int64_t b = 0; b < f.batch; ++b)
-    for (int64_t h = 0; h < f.heads; ++h)
-      for (int64_t i = 0; i < f.queries; ++i)
+template <typename Visit> void forEachQuery(const AttentionShape &shape, Visit visit) {
+  for (int64_t b = 0; b < shape.batch; ++b)
+    for (int64_t h = 0; h < shape.heads; ++h)
+      for (int64_t i = 0; i < shape.queries; ++i)
         visit(b, h, i);
 }
 
@@ -122,30 +123,31 @@ LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
 LogicalResult AttentionOp::evaluate(ArrayRef<const RefTensor *> in,
                                     MutableArrayRef<RefTensor> out) {
   const RefTensor &q = *in[0], &k = *in[1], &v = *in[2];
-  Form f(*this, q.shape, k.shape, v.shape);
-  std::vector<double> score(f.keys);
-  forEachQuery(f, [&](int64_t b, int64_t h, int64_t i) {
+  AttentionShape shape(*this, q.shape, k.shape, v.shape);
+  std::vector<double> score(shape.keys);
+  forEachQuery(shape, [&](int64_t b, int64_t h, int64_t i) {
     double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
-    const double *query = &q.data[f.queryRow(b, i, h) * f.width];
-    for (int64_t j = 0; j < f.keys; ++j)
-      if (f.sees(i, j)) {
-        score[j] = f.score(dot(query, &k.data[f.keyRow(b, j, h) * f.width], f.width));
+    const double *query = &q.data[shape.queryRow(b, i, h) * shape.width];
+    for (int64_t j = 0; j < shape.keys; ++j)
+      if (shape.sees(i, j)) {
+        score[j] =
+            shape.score(dot(query, &k.data[shape.keyRow(b, j, h) * shape.width], shape.width));
         top = std::max(top, score[j]);
       }
-    double *o = &out[0].data[f.queryRow(b, i, h) * f.valueWidth];
-    for (int64_t j = 0; j < f.keys; ++j)
-      if (f.sees(i, j)) {
+    double *o = &out[0].data[shape.queryRow(b, i, h) * shape.valueWidth];
+    for (int64_t j = 0; j < shape.keys; ++j)
+      if (shape.sees(i, j)) {
         double p = std::exp(score[j] - top);
-        const double *value = &v.data[f.keyRow(b, j, h) * f.valueWidth];
+        const double *value = &v.data[shape.keyRow(b, j, h) * shape.valueWidth];
         sum += p;
-        for (int64_t e = 0; e < f.valueWidth; ++e)
+        for (int64_t e = 0; e < shape.valueWidth; ++e)
           o[e] += p * value[e];
       }
     if (sum > 0.0)
-      for (int64_t e = 0; e < f.valueWidth; ++e)
+      for (int64_t e = 0; e < shape.valueWidth; ++e)
         o[e] /= sum;
     if (getSaving())
-      out[1].data[(b * f.heads + h) * f.queries + i] = top + std::log(sum);
+      out[1].data[(b * shape.heads + h) * shape.queries + i] = top + std::log(sum);
   });
   return success();
 }
@@ -182,8 +184,9 @@ double AttentionOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) :
 double AttentionGradOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
 
 int64_t AttentionOp::flops() {
-  return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
-      .products(1, 1);
+  return AttentionShape(*this, build::shapeOf(getQ()), build::shapeOf(getK()),
+                        build::shapeOf(getV()))
+      .flops(1, 1);
 }
 OpClass AttentionOp::costClass() { return OpClass::attention; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
@@ -218,34 +221,36 @@ LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
 LogicalResult AttentionGradOp::evaluate(ArrayRef<const RefTensor *> in,
                                         MutableArrayRef<RefTensor> out) {
   const RefTensor &dO = *in[0], &q = *in[1], &k = *in[2], &v = *in[3], &o = *in[4], &lse = *in[5];
-  Form f(*this, q.shape, k.shape, v.shape);
-  forEachQuery(f, [&](int64_t b, int64_t h, int64_t i) {
-    int64_t row = f.queryRow(b, i, h);
-    const double *query = &q.data[row * f.width], *go = &dO.data[row * f.valueWidth];
-    double delta = dot(go, &o.data[row * f.valueWidth], f.valueWidth);
-    double normalizer = lse.data[(b * f.heads + h) * f.queries + i];
-    for (int64_t j = 0; j < f.keys; ++j) {
-      if (!f.sees(i, j))
+  AttentionShape shape(*this, q.shape, k.shape, v.shape);
+  forEachQuery(shape, [&](int64_t b, int64_t h, int64_t i) {
+    int64_t row = shape.queryRow(b, i, h);
+    const double *query = &q.data[row * shape.width], *go = &dO.data[row * shape.valueWidth];
+    double delta = dot(go, &o.data[row * shape.valueWidth], shape.valueWidth);
+    double normalizer = lse.data[(b * shape.heads + h) * shape.queries + i];
+    for (int64_t j = 0; j < shape.keys; ++j) {
+      if (!shape.sees(i, j))
         continue;
-      int64_t keyRow = f.keyRow(b, j, h);
-      const double *key = &k.data[keyRow * f.width], *value = &v.data[keyRow * f.valueWidth];
-      double score = f.score(dot(query, key, f.width));
+      int64_t keyRow = shape.keyRow(b, j, h);
+      const double *key = &k.data[keyRow * shape.width],
+                   *value = &v.data[keyRow * shape.valueWidth];
+      double score = shape.score(dot(query, key, shape.width));
       double p = std::exp(score - normalizer);
-      double ds = f.slope(score) * p * (dot(go, value, f.valueWidth) - delta);
-      for (int64_t e = 0; e < f.width; ++e) {
-        out[0].data[row * f.width + e] += ds * key[e];
-        out[1].data[keyRow * f.width + e] += ds * query[e];
+      double ds = shape.slope(score) * p * (dot(go, value, shape.valueWidth) - delta);
+      for (int64_t e = 0; e < shape.width; ++e) {
+        out[0].data[row * shape.width + e] += ds * key[e];
+        out[1].data[keyRow * shape.width + e] += ds * query[e];
       }
-      for (int64_t e = 0; e < f.valueWidth; ++e)
-        out[2].data[keyRow * f.valueWidth + e] += p * go[e];
+      for (int64_t e = 0; e < shape.valueWidth; ++e)
+        out[2].data[keyRow * shape.valueWidth + e] += p * go[e];
     }
   });
   return success();
 }
 
 int64_t AttentionGradOp::flops() {
-  return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
-      .products(3, 2);
+  return AttentionShape(*this, build::shapeOf(getQ()), build::shapeOf(getK()),
+                        build::shapeOf(getV()))
+      .flops(3, 2);
 }
 OpClass AttentionGradOp::costClass() { return OpClass::attention; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }

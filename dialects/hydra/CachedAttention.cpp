@@ -15,12 +15,12 @@ namespace {
 enum Operand : unsigned { kQ, kK, kV, kKeys, kValues, kPosition };
 
 /// Sizes and mask.
-struct Form {
+struct CachedAttentionShape {
   int64_t batch, calls, heads, keyHeads, slots, width, valueWidth;
   int64_t chunk, window; ///< 0: none
   double scale, cap;     ///< cap 0: none
 
-  explicit Form(CachedAttentionOp op) {
+  explicit CachedAttentionShape(CachedAttentionOp op) {
     ArrayRef<int64_t> q = build::shapeOf(op.getQ()), values = build::shapeOf(op.getValues());
     batch = q[0], calls = q[1], heads = q[2], width = q[3];
     keyHeads = values[1], slots = values[2], valueWidth = values[3];
@@ -51,16 +51,17 @@ double dot(const double *a, const double *b, int64_t n) {
 }
 
 /// Puts the rows of a call [B, C, H, w] into their slots [B, H, slots, w].
-void storeRows(const Form &f, const RefTensor &rows, const RefTensor &position, RefTensor &slots) {
+void storeRows(const CachedAttentionShape &shape, const RefTensor &rows, const RefTensor &position,
+               RefTensor &slots) {
   const int64_t width = slots.shape[3];
-  for (int64_t b = 0; b < f.batch; ++b) {
+  for (int64_t b = 0; b < shape.batch; ++b) {
     const auto begin = static_cast<int64_t>(position.data[b]);
     if (begin < 0)
       continue;
-    for (int64_t i = 0; i < f.calls; ++i)
-      for (int64_t h = 0; h < f.keyHeads; ++h)
-        std::copy_n(&rows.data[((b * f.calls + i) * f.keyHeads + h) * width], width,
-                    &slots.data[f.slotRow(b, h, begin + i) * width]);
+    for (int64_t i = 0; i < shape.calls; ++i)
+      for (int64_t h = 0; h < shape.keyHeads; ++h)
+        std::copy_n(&rows.data[((b * shape.calls + i) * shape.keyHeads + h) * width], width,
+                    &slots.data[shape.slotRow(b, h, begin + i) * width]);
   }
 }
 
@@ -107,36 +108,37 @@ LogicalResult CachedAttentionOp::inferTypes(TypeInference &infer, Adaptor op,
 
 LogicalResult CachedAttentionOp::evaluate(ArrayRef<const RefTensor *> in,
                                           MutableArrayRef<RefTensor> out) {
-  const Form f(*this);
+  const CachedAttentionShape shape(*this);
   const RefTensor &q = *in[kQ], &position = *in[kPosition];
   RefTensor &keys = out[1], &values = out[2];
   keys.data = in[kKeys]->data;
   values.data = in[kValues]->data;
-  storeRows(f, *in[kK], position, keys);
-  storeRows(f, *in[kV], position, values);
-  std::vector<double> p(f.slots);
-  for (int64_t row = 0; row < f.batch * f.calls * f.heads; ++row) {
-    const int64_t b = row / (f.calls * f.heads), call = row / f.heads % f.calls;
-    const int64_t head = row % f.heads / (f.heads / f.keyHeads);
+  storeRows(shape, *in[kK], position, keys);
+  storeRows(shape, *in[kV], position, values);
+  std::vector<double> p(shape.slots);
+  for (int64_t row = 0; row < shape.batch * shape.calls * shape.heads; ++row) {
+    const int64_t b = row / (shape.calls * shape.heads), call = row / shape.heads % shape.calls;
+    const int64_t head = row % shape.heads / (shape.heads / shape.keyHeads);
     if (position.data[b] < 0)
       continue; // zeros
     const auto begin = static_cast<int64_t>(position.data[b]);
-    const int64_t own = begin + call, first = f.first(begin, own);
+    const int64_t own = begin + call, first = shape.first(begin, own);
     double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (int64_t t = first; t <= own; ++t) {
-      p[t % f.slots] = f.score(
-          dot(&q.data[row * f.width], &keys.data[f.slotRow(b, head, t) * f.width], f.width));
-      top = std::max(top, p[t % f.slots]);
+      p[t % shape.slots] =
+          shape.score(dot(&q.data[row * shape.width],
+                          &keys.data[shape.slotRow(b, head, t) * shape.width], shape.width));
+      top = std::max(top, p[t % shape.slots]);
     }
-    double *o = &out[0].data[row * f.valueWidth];
+    double *o = &out[0].data[row * shape.valueWidth];
     for (int64_t t = first; t <= own; ++t) {
-      const double weight = std::exp(p[t % f.slots] - top);
-      const double *value = &values.data[f.slotRow(b, head, t) * f.valueWidth];
+      const double weight = std::exp(p[t % shape.slots] - top);
+      const double *value = &values.data[shape.slotRow(b, head, t) * shape.valueWidth];
       sum += weight;
-      for (int64_t e = 0; e < f.valueWidth; ++e)
+      for (int64_t e = 0; e < shape.valueWidth; ++e)
         o[e] += weight * value[e];
     }
-    for (int64_t e = 0; e < f.valueWidth; ++e)
+    for (int64_t e = 0; e < shape.valueWidth; ++e)
       o[e] /= sum;
   }
   return success();
@@ -148,11 +150,12 @@ double CachedAttentionOp::scoreCap() { return getCapAttr() ? realValue(getCapAtt
 
 /// Of a sequence whose slots are full.
 int64_t CachedAttentionOp::flops() {
-  const Form f(*this);
-  int64_t seen = f.slots;
-  for (int64_t size : {f.chunk, f.window})
+  const CachedAttentionShape shape(*this);
+  int64_t seen = shape.slots;
+  for (int64_t size : {shape.chunk, shape.window})
     seen = size ? std::min(seen, size) : seen;
-  return productOf({2, f.batch * f.calls, f.heads, seen, f.width + f.valueWidth});
+  return productOf(
+      {2, shape.batch * shape.calls, shape.heads, seen, shape.width + shape.valueWidth});
 }
 /// What is kept is read once; rows of the call alone are written.
 int64_t CachedAttentionOp::bytes() {
