@@ -67,6 +67,7 @@ struct Architecture {
   bool projectionBias = false, outBias = false;
   HeadNorm headNorm = HeadNorm::None;
   double queryScale = 0;          ///< scores are divided by its root; 0: the width of a head
+  bool scaleByLayer = false;      ///< scores are also divided by the number of the layer, from 1
   std::optional<double> scoreCap; ///< scores become cap · tanh(score / cap)
   int64_t window = 0;             ///< 0: none
   std::vector<bool> slides;       ///< which layers have it; empty: all

@@ -139,7 +139,12 @@ private:
   }
 
   std::string scale() const {
-    return a.queryScale == 0 ? "1 / sqrt(hd)" : a.queryScale == 1.0 ? "1.0" : "1 / sqrt(query)";
+    const std::string root = a.queryScale == 0     ? "sqrt(hd)"
+                             : a.queryScale == 1.0 ? ""
+                                                   : "sqrt(query)";
+    if (a.scaleByLayer)
+      return root.empty() ? "1.0 / (layer + 1)" : "1 / (" + root + " * (layer + 1))";
+    return root.empty() ? "1.0" : "1 / " + root;
   }
 
   std::string activated(const std::string &x) const {

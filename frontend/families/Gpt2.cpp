@@ -31,7 +31,7 @@ Architecture readGpt2(Config &config) {
   a.projectionBias = a.outBias = a.mlpBias = true;
   if (!config.flag("scale_attn_weights", true))
     a.queryScale = 1.0;
-  config.wantFlag("scale_attn_by_inverse_layer_idx", false);
+  a.scaleByLayer = config.flag("scale_attn_by_inverse_layer_idx", false);
   a.tied = config.flag("tie_word_embeddings", true);
   // Of its other heads, the length of a mask, and what the published ones have of old programs.
   constexpr std::array<std::string_view, 9> others = {"n_ctx",

@@ -6,15 +6,10 @@ golden.safetensors as make-goldens.py has it, without gradients.
 
 Usage: make-experts.py OUT
 """
-import array
-import json
 import math
-import pathlib
-import random
-import struct
 import sys
 
-VOCABULARY, ROWS, LENGTH, PROMPT, NEW = 61, 2, 12, 4, 24
+from formulas import VOCABULARY, add, dot, rounded, rows_of, softmax, write_goldens
 
 BASE = dict(architectures=["MixtralForCausalLM"], model_type="mixtral", vocab_size=VOCABULARY, hidden_size=16,
             intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -27,18 +22,6 @@ CASES = {
     "mixtral-one": dict(BASE, num_local_experts=3, num_experts_per_tok=1, num_hidden_layers=1),
     "mixtral-all": dict(BASE, num_local_experts=3, num_experts_per_tok=3, num_hidden_layers=1),
 }
-
-
-def write(path, tensors):
-    """{name: (format, shape, numbers)}"""
-    header, parts, at = {}, [], 0
-    for name, (kind, shape, numbers) in tensors.items():
-        data = array.array({"F32": "f", "I32": "i"}[kind], numbers).tobytes()
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(data)]}
-        parts.append(data)
-        at += len(data)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
 def shapes(c):
@@ -63,10 +46,6 @@ def head_width(c):
     return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
 
 
-def rounded(x):
-    return struct.unpack("f", struct.pack("f", x))[0]
-
-
 def make_weights(c, r):
     """{name: (shape, numbers of f32)}"""
     weights = {}
@@ -79,11 +58,7 @@ def make_weights(c, r):
 
 class Model:
     def __init__(self, config, weights):
-        self.c, self.weights = config, weights
-        self.rows = {}
-        for name, (shape, numbers) in weights.items():
-            width = shape[-1]
-            self.rows[name] = [numbers[i:i + width] for i in range(0, len(numbers), width)]
+        self.c, self.rows = config, rows_of(weights)
 
     def linear(self, name, x):
         return [math.fsum(a * b for a, b in zip(row, x)) for row in self.rows[name + ".weight"]]
@@ -144,47 +119,5 @@ class Model:
         return [self.linear("lm_head", self.norm("model.norm", x)) for x in xs]
 
 
-def dot(a, b):
-    return math.fsum(x * y for x, y in zip(a, b))
-
-
-def add(a, b):
-    return [x + y for x, y in zip(a, b)]
-
-
-def softmax(scores):
-    most = max(scores)
-    powers = [math.exp(s - most) for s in scores]
-    return [p / math.fsum(powers) for p in powers]
-
-
-def main():
-    for number, (case, config) in enumerate(CASES.items()):
-        r = random.Random(number)
-        weights = make_weights(config, r)
-        model = Model(config, weights)
-        tokens = [[r.randrange(VOCABULARY) for _ in range(LENGTH)] for _ in range(ROWS)]
-        labels = [row[1:] + [-100] for row in tokens]
-        logits = [model.logits(row) for row in tokens]
-        losses = [-math.log(softmax(scores)[label]) for row, targets in zip(logits, labels)
-                  for scores, label in zip(row, targets) if label >= 0]
-        text = tokens[0][:PROMPT]
-        for _ in range(NEW):
-            scores = model.logits(text)
-            text.append(max(range(VOCABULARY), key=scores[-1].__getitem__))
-        scores = model.logits(text)
-        folder = pathlib.Path(sys.argv[1]) / case
-        folder.mkdir(parents=True)
-        (folder / "config.json").write_text(json.dumps(config, indent=2))
-        write(folder / "model.safetensors", {name: ("F32", *tensor) for name, tensor in weights.items()})
-        flat = lambda rows: [x for row in rows for x in row]
-        write(folder / "golden.safetensors", {
-            "tokens": ("I32", [ROWS, LENGTH], flat(tokens)), "labels": ("I32", [ROWS, LENGTH], flat(labels)),
-            "logits": ("F32", [ROWS, LENGTH, VOCABULARY], flat(flat(logits))),
-            "loss": ("F32", [], [math.fsum(losses) / len(losses)]),
-            "greedy": ("I32", [len(text)], text), "long.tokens": ("I32", [1, len(text)], text),
-            "long.logits": ("F32", [1, len(text), VOCABULARY], flat(scores))})
-
-
 if __name__ == "__main__":
-    main()
+    write_goldens(sys.argv[1], CASES, make_weights, Model)
