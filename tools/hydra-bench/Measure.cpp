@@ -94,11 +94,35 @@ int64_t lineOf(const std::string &place) {
 /// The outermost part of `layers.3.mlp.down`.
 std::string partOf(const std::string &path) { return path.substr(0, path.find('.')); }
 
-/// Of a time line: microseconds of a run by phase, class, name, line and part of the model of the
-/// step.
+/// Tells apart what one line of a model has become: matmuls of an attention that is written out.
+class Order {
+public:
+  /// The number of a step, from 1, among those of its program with this name, class and path in
+  /// the model, as they come.
+  int64_t numberOf(const Json &event) {
+    const Json &args = event.at("args");
+    std::string alike = event.at("name").get<std::string>();
+    for (const char *what : {"program", "phase", "class", "model", "path"})
+      alike += "\n" + args.at(what).get<std::string>();
+    std::vector<std::string> &list = steps[alike];
+    const std::string &step = args.at("step").get_ref<const std::string &>();
+    const auto found = std::ranges::find(list, step);
+    const auto number = found - list.begin();
+    if (found == list.end())
+      list.push_back(step);
+    return number + 1;
+  }
+
+private:
+  std::map<std::string, std::vector<std::string>> steps; // by what they have in common
+};
+
+/// Of a time line: microseconds of a run by phase, class, name, line, part of the model and number
+/// of the step.
 Json profileOf(const Json &trace) {
-  using Key = std::tuple<std::string, std::string, std::string, int64_t, std::string>;
+  using Key = std::tuple<std::string, std::string, std::string, int64_t, std::string, int64_t>;
   std::map<Key, std::pair<double, double>> sums; // calls, microseconds
+  Order order;
   std::map<double, int> runs;
   for (const Json &event : trace.at("traceEvents")) {
     if (event.value("ph", "") != "X" || !event.contains("args") || !event["args"].contains("step"))
@@ -106,7 +130,7 @@ Json profileOf(const Json &trace) {
     const Json &args = event["args"];
     auto &[calls, microseconds] =
         sums[{args.at("phase"), args.at("class"), event.at("name").get<std::string>(),
-              lineOf(args.at("model")), partOf(args.at("path"))}];
+              lineOf(args.at("model")), partOf(args.at("path")), order.numberOf(event)}];
     calls += 1;
     microseconds += event.at("dur").get<double>();
     ++runs[args.at("correlation").get<double>()];
@@ -114,12 +138,13 @@ Json profileOf(const Json &trace) {
   const auto count = static_cast<double>(std::max<size_t>(runs.size(), 1));
   Json steps = Json::array();
   for (const auto &[key, sum] : sums) {
-    const auto &[phase, kind, name, line, part] = key;
+    const auto &[phase, kind, name, line, part, number] = key;
     steps.push_back({{"phase", phase},
                      {"class", kind},
                      {"name", name},
                      {"line", line},
                      {"part", part},
+                     {"number", number},
                      {"calls", sum.first / count},
                      {"us", sum.second / count}});
   }

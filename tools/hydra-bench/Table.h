@@ -6,12 +6,13 @@
 //   "train"}}
 //        a number of the row, by the names on the way to it (`/` between them where a name has
 //        points)
-//   {"title": "flags", "text": ["memory.options.O", "status"]}    words of the row, by such names, one behind
+//   {"title": "flags", "text": ["memory.options.O", "status"]}    words of the row, by such names,
+//   one behind
 //        the other
 //   {"title": "gemm", "sum": {"class": "gemm"}, "of": {}}         microseconds of steps, of a
 //   profile, that
 //        are of the class, phase, name, line or outermost part of the model (`not_class` and so on:
-//        that are not);
+//        that are not), or have that number among those that are alike in a layer: 1 is the first;
 //        `of`: percent of those
 //   {"title": "top", "top": {"phase": "forward"}, "of": {...}}    the step with most time, and its
 //   percent
