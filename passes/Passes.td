@@ -36,6 +36,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence in programs of the role decode">,
     ListOption<"mesh", "mesh", "std::string", "NAME:SIZE: an axis of ranks that share the batch, outermost first">,
     Option<"loopsFrom", "loops-from", "int64_t", "8", "whole chunks from which on a scan becomes a loop">,
+    Option<"callSites", "call-sites", "bool", "false", "operations of a definition have the place of its call behind their own">,
   ];
   let statistics = [Statistic<"boundValues", "values", "values that got a static type">,
                     Statistic<"broadcasts", "broadcasts", "broadcasts made explicit">];

@@ -35,6 +35,7 @@ struct Bind : impl::BindBase<Bind> {
 private:
   LogicalResult run() {
     scans.loopsFrom = loopsFrom;
+    calls.callSites = callSites;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
     FailureOr<MeshAttr> ranks = readMesh(model, SmallVector<std::string>(mesh.begin(), mesh.end()));

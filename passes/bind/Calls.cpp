@@ -139,6 +139,21 @@ static void placeInside(Block &block, StringRef path) {
   }
 }
 
+static Location withoutTags(Location loc) {
+  auto tagged = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
+  return tagged ? FusedLoc::get(loc.getContext(), tagged.getLocations()) : loc;
+}
+
+/// Puts the place of a call behind those of the operations that it becomes.
+static void noteCallSite(Block &block, Location call) {
+  block.walk([&](Operation *op) {
+    Location loc = CallSiteLoc::get(withoutTags(op->getLoc()), withoutTags(call));
+    if (ScopeAttr tags = scopeOf(op->getLoc()))
+      loc = FusedLoc::get({loc}, tags, op->getContext());
+    op->setLoc(loc);
+  });
+}
+
 /// Puts the operations of a block into the sections that it has, within one around them.
 static void takeSections(Block &block, StringRef around) {
   std::string path = around.str();
@@ -177,6 +192,8 @@ LogicalResult CallWriter::writeOut(Block &block) {
     Block &body = copy.getBody().front();
     LogicalResult written = writeOut(body);
     if (succeeded(written)) {
+      if (callSites)
+        noteCallSite(body, call.getLoc());
       placeInside(body, joinPaths(pathOf(call.getLoc()), call.getCallee()));
       for (auto [argument, value] : llvm::zip(body.getArguments(), call.getArguments()))
         argument.replaceAllUsesWith(value);

@@ -11,6 +11,9 @@ public:
   /// `environment` holds the symbols that the values of parameters go by.
   explicit CallWriter(Environment &environment) : environment(environment) {}
 
+  /// Whether what a definition becomes keeps the place of its call, behind its own (CallSiteLoc).
+  bool callSites = false;
+
   /// Refuses definitions that call themselves, and chains of them that grow beyond all measure.
   llvm::LogicalResult check(ModelOp model);
 

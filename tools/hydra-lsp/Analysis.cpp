@@ -25,6 +25,17 @@ std::optional<Place> placeOf(Location location) {
   return place;
 }
 
+std::vector<Place> callPlacesOf(Location location) {
+  std::vector<Place> places;
+  location->walk([&](Location l) {
+    if (auto call = dyn_cast<CallSiteLoc>(l))
+      if (std::optional<Place> place = placeOf(call.getCaller()))
+        places.push_back(*place);
+    return WalkResult::advance();
+  });
+  return places;
+}
+
 static ModelOp modelOf(OwningOpRef<ModuleOp> &module) {
   if (!module)
     return nullptr;
@@ -66,7 +77,9 @@ Analysis::Analysis(const Names &names, Choice given)
   const size_t before = list.size();
   OwningOpRef<ModuleOp> copy = module->clone();
   PassManager passes(&context);
-  passes.addPass(createBind(bindOptions(choice.binding)));
+  BindOptions options = bindOptions(choice.binding);
+  options.callSites = true;
+  passes.addPass(createBind(options));
   if (succeeded(passes.run(*copy)) &&
       llvm::none_of(ArrayRef(list).drop_front(before),
                     [](const Finding &f) { return f.severity == Severity::Error; }))

@@ -14,6 +14,8 @@ namespace hydra::lsp {
 using Place = std::pair<unsigned, unsigned>;
 /// The first place in a file that a location leads to.
 std::optional<Place> placeOf(mlir::Location location);
+/// Those of the calls of definitions through which a bound operation came into its program.
+std::vector<Place> callPlacesOf(mlir::Location location);
 
 /// A problem, with bytes of the document.
 struct Finding {

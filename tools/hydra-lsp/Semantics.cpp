@@ -212,6 +212,7 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
     /// Of each operation of the text a use, and the executions of all.
     std::map<std::pair<Place, StringRef>, std::pair<const Use *, uint64_t>> operations;
     std::vector<std::string> layers;
+    bool outside = false; ///< of all layers is some of it
     bool alike = true;
   };
   llvm::MapVector<StringRef, Sum> programs;
@@ -230,6 +231,7 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
     // Calls of a definition with other shapes are other work.
     sum.alike &= first->flops * use->count == use->flops * first->count &&
                  first->bytes * use->count == use->bytes * first->count;
+    sum.outside |= use->layers.empty();
     if (!use->layers.empty() && !llvm::is_contained(sum.layers, use->layers))
       sum.layers.push_back(use->layers);
   }
@@ -240,8 +242,9 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
     for (auto &[place, executions] : sum.operations)
       count = std::gcd(count, executions.second);
     std::string work;
-    for (const std::string &part : ArrayRef(sum.layers).take_front(4))
-      work += ", " + part;
+    if (!sum.outside)
+      for (const std::string &part : ArrayRef(sum.layers).take_front(4))
+        work += ", " + part;
     work += ": " + manyTimes(sum.alike ? count : 1, sum.flops, countText) + " FLOPs, " +
             manyTimes(sum.alike ? count : 1, sum.bytes, bytesText) + " read and written\n";
     std::string &owner = owners[work];

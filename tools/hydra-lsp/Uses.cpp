@@ -1,6 +1,7 @@
 // What the lines of a model cost once it is bound.
 #include "tools/hydra-lsp/Uses.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -124,7 +125,10 @@ void Uses::add(Operation &op, Place place, const Frame &frame) {
       one->erase();
     }
   }
-  places[place].push_back(std::move(use));
+  std::vector<Use> &here = places[place];
+  for (Place call : callPlacesOf(op.getLoc()))
+    called[call].push_back({place, here.size()});
+  here.push_back(std::move(use));
 }
 
 ArrayRef<Use> Uses::at(Place place) const {
@@ -133,11 +137,14 @@ ArrayRef<Use> Uses::at(Place place) const {
 }
 
 SmallVector<const Use *> Uses::between(Place begin, Place end) const {
-  SmallVector<const Use *> list;
+  llvm::SetVector<const Use *, SmallVector<const Use *>> list;
   for (auto at = places.lower_bound(begin); at != places.end() && at->first < end; ++at)
     for (const Use &use : at->second)
-      list.push_back(&use);
-  return list;
+      list.insert(&use);
+  for (auto at = called.lower_bound(begin); at != called.end() && at->first < end; ++at)
+    for (auto [place, number] : at->second)
+      list.insert(&places.at(place)[number]);
+  return list.takeVector();
 }
 
 ArrayRef<Value> Uses::argumentsAt(Place place) const {

@@ -23,7 +23,7 @@ public:
   explicit Uses(ModelOp bound);
 
   llvm::ArrayRef<Use> at(Place place) const;
-  /// Those whose place is in a part of the text, in its order.
+  /// Those whose place is in a part of the text, in its order; then those of what is called there.
   llvm::SmallVector<const Use *> between(Place begin, Place end) const;
   /// Values that come into a body at a place: arguments of entries, loops and scans.
   llvm::ArrayRef<mlir::Value> argumentsAt(Place place) const;
@@ -34,6 +34,8 @@ private:
   void add(mlir::Operation &op, Place place, const Frame &frame);
 
   std::map<Place, std::vector<Use>> places;
+  /// By the place of a call, the uses of what it calls: where they are and which of those there.
+  std::map<Place, std::vector<std::pair<Place, size_t>>> called;
   std::map<Place, std::vector<mlir::Value>> arguments;
 };
 

@@ -33,6 +33,10 @@ def times(n, each):
     return f"{n} × {count(each)} = {count(n * each)} FLOPs"
 
 
+def flops(text):
+    return int(re.findall(r"([\d,]+) FLOPs", text)[-1].replace(",", ""))
+
+
 def hover(before, word="", uri=URI):
     return client.hover(uri, find(client.texts[uri], before, word))
 
@@ -107,7 +111,7 @@ see_in(linear, f"{L} × {4 * words / 1024:.1f} KiB")
 three = hover("%q0, %k0, %v0")
 see_in(three, "%q0, %k0, %v0 = hydra.let", times(L, 3 * 2 * B * S * D * D), "= `[B, S, D]`")
 head = hover("linear_cross_entropy(")
-see_in(head, f"{count(2 * B * S * D * V + 4 * B * S * V)} FLOPs"[:0], "`@loss`")
+see_in(head, f"`@loss`: {count(2 * B * S * D * V + 4 * B * S * V)} FLOPs")
 see_in(hover("%gate, %up"), f"`f32 [{B}, {S}, {F}]` = `[B, S, F]`, {4 * B * S * F / 1024:.1f} KiB",
        times(L, 2 * 2 * B * S * D * F))
 see_in(hover("%heads = hydra.", "attention"), f"`f32 [{B}, {S}, {H}, {hd}]` = `[B, S, H, hd]`")
@@ -127,6 +131,9 @@ see_in(hover("hydra.def ", "@trunk"), "Token ids to the final hidden states", "`
 parameters = 2 * V * D + D + L * (2 * D + 4 * D * D + 3 * D * F)
 see_in(hover("hydra.model ", "@cs336"), f"{count(parameters)} parameters")
 see(hover("\n\nhydra.model"), None)
+
+# What a definition or an entry costs is also what it calls.
+see(flops(hover("hydra.entry ", "@loss")), flops(hover("hydra.def ", "@trunk")) + flops(head))
 
 # Where a model cannot be bound or parsed, what the text says stays.
 client.change(URI, CS336.replace("%z = hydra.let %y +", "%z = hydra.let %y +* "))
@@ -202,6 +209,52 @@ client.notify("workspace/didChangeConfiguration", {"settings": {"batch": 2}})
 see(client.diagnostics(CALLS), [])
 see_in(hover("hydra.let %h ", "*", CALLS), f"{2 * 16 + 8} FLOPs", "`f32 [2, 8]` = `[B, D]`", "`f32 [8]` = `[D]`")
 see_in(hover("hydra.def @half(", "%h", CALLS), "`f32 [2, 8]` = `[B, D]`", "`f32 [8]` = `[D]`")
+
+# Definitions call others, in branches and in layers; each call counts.
+NESTED = "file:///nested.mlir"
+client.open(NESTED, """hydra.model @nested version 1 {
+  hydra.symbols dims(D = 8, L = 3) flags(twice = true)
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.stack @layers[L] {
+    hydra.param @w [D] init = ones
+  }
+  hydra.def @inner(%h) {
+    %y = hydra.let %h * 0.5
+    hydra.yield %y
+  }
+  hydra.def @outer(%h) {
+    %y = hydra.let @inner(%h) + @inner(%h)
+    hydra.yield %y
+  }
+  hydra.entry @loss(%x: [B, D] f32) dims(B) {
+    %end = hydra.for @layers carry(%h = %x) {
+      %a = hydra.let when(twice, @outer(@outer(%h)), @outer(%h)) * @w
+      %b = hydra.when layer >= 1 {
+        %c = hydra.let @inner(%a)
+        hydra.yield %c
+      } else {
+        hydra.yield %a
+      }
+      hydra.yield %b
+    }
+    %loss = hydra.let sum(@inner(%end), axes = [0, 1])
+    hydra.return loss = %loss
+  }
+}
+""")
+see(client.diagnostics(NESTED), [])
+inner = 1 + 16 # FLOPs of a call: the number, and a multiplication with it
+outer = 2 * inner + 16
+see_in(hover("hydra.def ", "@outer", NESTED), "`@loss`, layers 0 to 2: " + times(6, outer))
+see_in(hover("hydra.def ", "@inner", NESTED), "`@loss`: " + times(3 * 4 + 2 + 1, inner))
+see_in(hover("%a", uri=NESTED), "layers 0 to 2: " + times(3, 2 * outer + 16))
+see_in(hover("%c", uri=NESTED), "layers 1 to 2: " + times(2, inner))
+layers = 3 * (2 * outer + 16) + 2 * inner
+see(flops(hover("hydra.", "for", NESTED)), layers)
+see(flops(hover("hydra.entry ", "@loss", NESTED)), layers + flops(hover("%loss", uri=NESTED)))
+client.change(NESTED, client.texts[NESTED].replace("twice = true", "twice = false"))
+see(flops(hover("hydra.entry ", "@loss", NESTED)), layers - 3 * outer + flops(hover("%loss", uri=NESTED)))
+
 bound = subprocess.run([pathlib.Path(server).with_name("hydra-opt"), models / "cs336.mlir",
                         "--hydra-bind=preset=tiny batch=2 seq=8"], capture_output=True, text=True, check=True).stdout
 BOUND = "file:///bound.mlir"
