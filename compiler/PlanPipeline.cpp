@@ -95,14 +95,16 @@ std::unique_ptr<Pass> differentiatePass(Options options) {
   return createDifferentiate(differentiate);
 }
 
+bool hasRanks(Options options) { return !options.binding.mesh.empty(); }
+
 std::unique_ptr<Pass> optimizerPass(Options options) {
   OptimizerOptions optimizer = optimizerOptions(differentiatedPrograms(options),
                                                 options.accumulation, options.clip, options.update);
   optimizer.holds = options.holds;
+  optimizer.sumLosses = hasRanks(options);
   return createOptimizer(optimizer);
 }
 
-bool hasRanks(Options options) { return !options.binding.mesh.empty(); }
 bool cutsParameters(Options options) {
   return hasRanks(options) && options.sharding != Sharding::Ddp;
 }

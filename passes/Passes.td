@@ -294,7 +294,9 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     1 / (t - N + 1), and 1 before update N (Izmailov et al., "Averaging weights leads to wider optima",
     2018). `norm-spike` adds the scalar `norm_spike`: where the norm is above it, the step has half of
     its learning rate. `batch-filter` adds the scalar `loss_limit`: where it is positive and the loss is above it, the step
-    is refused, but counts as any other for the scale of the loss. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
+    is refused, but counts as any other for the scale of the loss. With `sum-losses` programs of micro-batches return
+    the sum of the losses of their step so far (`loss_sum`): ranks add to it one after the other, as micro-batches on
+    one rank do, so that what is told has the same bits. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
     then adds up squares group by group. `grad-histograms` adds, for each group, how many of its gradients
     (what is applied, before clipping) have which magnitude, as counts by powers of two
     (`hydra.count_exponents`): one more read of all gradients. Those that wait for a norm are counted by one operation,
@@ -311,6 +313,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     Option<"swaFrom", "swa-from", "int64_t", "0", "average parameters from this update on; 0: do not">,
     Option<"normSpike", "norm-spike", "bool", "false", "lower the learning rate of steps with large norms">,
     Option<"batchFilter", "batch-filter", "bool", "false", "refuse steps whose loss is above a limit">,
+    Option<"sumLosses", "sum-losses", "bool", "false", "return the sum of the losses of micro-batches so far">,
     Option<"groupNorms", "group-norms", "bool", "false", "return the norm of the gradients of each group">,
     Option<"gradHistograms", "grad-histograms", "bool", "false",
            "return how many gradients of each group have which magnitude">,

@@ -8,5 +8,6 @@ namespace hydra {
 using support::kAppliedOutput;
 using support::kGradNormOutput;
 using support::kLossOutput;
+using support::kLossSumOutput;
 
 } // namespace hydra

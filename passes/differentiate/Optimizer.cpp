@@ -28,8 +28,8 @@ Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
-/// What the losses of a step over micro-batches add up to. Where a norm is computed and there is no
-/// limit, they only have to be finite: 0 then, or infinity behind one that is not.
+/// What the losses of a step over micro-batches add up to. Where there is no limit, and no ranks
+/// that tell it, they only have to be finite: 0 then, or infinity behind one that is not.
 constexpr StringLiteral kLossSum = "loss.sum";
 
 /// What a program returns besides gradients.
@@ -121,7 +121,8 @@ private:
       return variable->emitOpError()
              << "@losses has the name of what training writes beside variables; expected another";
     for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
-      if (name == kGradNormOutput || name == kAppliedOutput)
+      if (name == kGradNormOutput || name == kAppliedOutput ||
+          (sumLosses && accum > 1 && name == kLossSumOutput))
         return entry.getReturn().emitOpError()
                << "has an output '" << name << "', which the optimizer adds";
     for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
@@ -466,11 +467,13 @@ private:
     if (failed(sum))
       return failure();
     Value loss = end.getOutput(kLossOutput), before = read(b, *sum);
-    // A limit is compared with the mean, in the order of micro-batches on one rank. Else the guard
-    // asks only whether all losses were finite, and ranks that have the whole of each exchange
-    // nothing more.
-    outputs.set(*sum, batchFilter ? Value(AddOp::create(b, loc, before, loss))
-                                  : whereFinite(b, loc, loss, before));
+    // A limit is compared with the mean, in the order of micro-batches on one rank, and so is what
+    // ranks tell. Else the guard asks only whether all losses were finite.
+    Value after = batchFilter || sumLosses ? Value(AddOp::create(b, loc, before, loss))
+                                           : whereFinite(b, loc, loss, before);
+    outputs.set(*sum, after);
+    if (sumLosses)
+      outputs.give(b, kLossSumOutput, after);
     stepSums.insert(*sum);
     outputs.returnFrom(end);
     const std::string name = nameIn(entry, "accumulate");

@@ -26,6 +26,7 @@ using hydra::support::kAppliedOutput;
 using hydra::support::kGradNormOutput;
 using hydra::support::kLossLimit;
 using hydra::support::kLossOutput;
+using hydra::support::kLossSumOutput;
 using hydra::support::shown;
 using hydra::support::shownPath;
 
@@ -245,6 +246,10 @@ Session::Form Session::formOf(uint32_t index) const {
       form.applied = output->tensor();
     if (name == kLossOutput && plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       form.loss = output->tensor();
+    if (trainPlan && plan.mesh() && plan.accumulation() > 1 && name == kLossSumOutput) {
+      form.loss = output->tensor();
+      form.sumsLosses = true;
+    }
   }
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
                       plan.programs()->Get(index - 1)->role() == ProgramRole::count;
@@ -379,7 +384,8 @@ std::string Session::note() const {
 
 double Session::makeRuns(Part &part, bool drawnAhead) {
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
-  double loss = 0.0;
+  // In f32, one after the other: so do ranks, and what is told has the same bits.
+  float loss = 0.0F;
   // Drawn ids leave no label out.
   const bool counts =
       trainPlan && (options.text ? options.text->leavesLabelsOut() : given != nullptr);
@@ -394,7 +400,8 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
       part.batches.draw(nextBatch() + i);
     sound = false;
     scalars.writeMicroBatch(executor, i);
-    loss += runPart(part, i % ahead);
+    const auto added = static_cast<float>(runPart(part, i % ahead));
+    loss = part.sumsLosses ? added : loss + added;
     if (counts)
       labels += part.batches[i % ahead].countedLabels().value_or(1);
     if (told)
@@ -406,7 +413,7 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
       told->addUpdate(executor, *file.plan().programs()->Get(parts[1].program));
   }
   labelled = !counts || anyLabel(labels);
-  return loss / static_cast<double>(runs);
+  return double{loss} / static_cast<double>(runs);
 }
 
 bool Session::anyLabel(int64_t own) const {

@@ -186,8 +186,9 @@ private:
   struct Form {
     uint32_t program;
     int64_t loss = -1, gradientNorm = -1;
-    int64_t applied = -1; ///< that says whether a step was applied
-    int64_t count = -1;   ///< the program that counts labels before, or -1
+    int64_t applied = -1;    ///< that says whether a step was applied
+    bool sumsLosses = false; ///< the loss is the sum of those of its step so far
+    int64_t count = -1;      ///< the program that counts labels before, or -1
   };
   /// The form that runs, with its inputs: of what is read from files, a batch for each of its runs
   /// in a step.

@@ -11,6 +11,7 @@
 using hydra::support::kAppliedOutput;
 using hydra::support::kGradNormOutput;
 using hydra::support::kLossOutput;
+using hydra::support::kLossSumOutput;
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 
@@ -27,8 +28,8 @@ bool isTold(const Plan &plan, const Output &output) {
   const std::string_view name = output.name()->string_view();
   const Tensor &tensor = *plan.tensors()->Get(output.tensor());
   return name != kLossOutput && name != kGradNormOutput && name != kAppliedOutput &&
-         output.gradient_of() < 0 && output.batch_dimension() < 0 && tensor.shape()->size() <= 2 &&
-         numbersIn(tensor) <= kMostNumbers;
+         name != kLossSumOutput && output.gradient_of() < 0 && output.batch_dimension() < 0 &&
+         tensor.shape()->size() <= 2 && numbersIn(tensor) <= kMostNumbers;
 }
 
 } // namespace
@@ -65,7 +66,12 @@ void StepOutputs::addTo(std::vector<StepOutput> &to, Executor &executor, const P
     executor.read(output->tensor(), bytes);
     std::vector<double> values(count);
     support::toDoubles(dtype, bytes, values);
-    std::ranges::transform(to[next].values, values, to[next].values.begin(), std::plus());
+    // Floats in f32, as ranks add up theirs.
+    const bool rounds = support::isFloat(dtype);
+    std::ranges::transform(to[next].values, values, to[next].values.begin(),
+                           [&](double sum, double value) {
+                             return rounds ? double{static_cast<float>(sum + value)} : sum + value;
+                           });
     ++next;
   }
 }

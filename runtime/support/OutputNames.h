@@ -9,5 +9,8 @@ inline constexpr const char *kLossOutput = "loss";
 /// 0.
 inline constexpr const char *kGradNormOutput = "grad_norm";
 inline constexpr const char *kAppliedOutput = "applied";
+/// Of a program that several ranks run for each micro-batch: the sum of the losses of its step so
+/// far, added up rank by rank as micro-batches on one rank are.
+inline constexpr const char *kLossSumOutput = "loss_sum";
 
 } // namespace hydra::support
