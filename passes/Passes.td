@@ -487,8 +487,9 @@ def SelectQuantized : Pass<"hydra-select-quantized", "::mlir::ModuleOp"> {
     For `--precision=fp8`, before derivatives are built, which hand on what it writes: on linear layers of
     parameters, `quantize` (f8E4M3FN, of operands) and `quantize_gradient` (f8E5M2 with the format `hybrid`,
     f8E4M3FN with `e4m3`). Left out are layers of parameters that a pattern of `keep` names, without patterns,
-    or with the word `default` among them, those of the first and of the last element of a stack and of parameters
-    outside of stacks (embeddings, heads); weights with a dimension below `least`, which routers have; and all of programs that read on.
+    or with the word `default` among them, those of the first and of the last element of a stack, of parameters
+    outside of stacks (embeddings, heads), and routers: what gives the scores by which rows are chosen (`hydra.top_k`, `hydra.route`,
+    `hydra.compact`); weights with a dimension below `least`; and all of programs that read on.
     Bodies of scans are no programs: their matmuls stay. *Numerics-changing*, by what
     `hydra-quantize-matmuls` does with it.
   }];

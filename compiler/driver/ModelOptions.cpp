@@ -144,13 +144,14 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
       fp8AmaxHistory("fp8-amax-history", cl::value_desc("N"), cl::cat(category),
                      cl::location(program.quantization.amaxHistory),
                      cl::desc("--fp8-amax=delayed: steps that are remembered (default: 16)")),
-      fp8Keep("fp8-keep", cl::value_desc("PATTERN"), cl::cat(category),
-              cl::location(program.quantization.keep),
-              cl::desc(
-                  "--precision=fp8: parameters whose linear layers stay in bf16, by their names: "
-                  "layers.*.wo; repeatable; none: no others than small ones; default: those of "
-                  "the first and last layer, and outside of layers; auto, for hydrac: default, and "
-                  "what is predicted to be faster in bf16, casts included (default: default)")),
+      fp8Keep(
+          "fp8-keep", cl::value_desc("PATTERN"), cl::cat(category),
+          cl::location(program.quantization.keep),
+          cl::desc("--precision=fp8: parameters whose linear layers stay in bf16, by their names: "
+                   "layers.*.wo; repeatable; none: no others than small ones; default: those of "
+                   "the first and last layer, of routers, and outside of layers; auto, for hydrac: "
+                   "default, and what is predicted to be faster in bf16, casts included (default: "
+                   "default)")),
       fp8Least("fp8-least", cl::value_desc("N"), cl::cat(category),
                cl::location(program.quantization.least),
                cl::desc("--precision=fp8: linear layers of fewer inputs or outputs stay in bf16 "

@@ -3,6 +3,9 @@
 #include "passes/Parameters.h"
 #include "passes/Passes.h"
 
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -62,9 +65,53 @@ private:
         return failure();
       kept.insert(matched->begin(), matched->end());
     }
-    if (keep.empty() || patterns.size() < keep.size())
+    if (keep.empty() || patterns.size() < keep.size()) {
       keepEnds(model);
+      keepRouters(model);
+    }
     return success();
+  }
+
+  /// Whether it makes of numbers which rows go where, and nothing that has a derivative.
+  static bool chooses(Operation &op) {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    return cost && cost.costClass() == OpClass::gather_scatter &&
+           llvm::none_of(op.getResults(), [](Value result) {
+             return isa<FloatType>(getElementTypeOrSelf(result.getType()));
+           });
+  }
+
+  /// Parameters of matmuls whose results are the scores that choices are made by.
+  void keepRouters(ModelOp model) {
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      if (entry.isProgram())
+        for (Operation &op : entry.getBody().front())
+          if (chooses(op))
+            for (Value scores : op.getOperands())
+              keepScores(scores);
+  }
+
+  /// Up to the next matmuls, through what is computed for each score by itself or among them:
+  /// values that have as many numbers. Behind moves alone there may be more, of what is joined.
+  void keepScores(Value scores) {
+    const int64_t count = build::typeOf(scores).getNumElements();
+    llvm::SetVector<Value> work;
+    work.insert(scores);
+    for (size_t i = 0; i < work.size(); ++i) {
+      auto op = work[i].getDefiningOp<PrecisionOpInterface>();
+      if (!op)
+        continue;
+      if (auto layer = dyn_cast<QuantizableOpInterface>(op.getOperation())) {
+        if (Value weight = layer.getWeight())
+          for (ParamOp param : parametersOf(weight))
+            kept.insert(param);
+        continue;
+      }
+      for (Value operand : op->getOperands())
+        if (op.precisionClass() == Precision::Move ||
+            build::typeOf(operand).getNumElements() == count)
+          work.insert(operand);
+    }
   }
 
   /// Of each stack the parameters of the first and of the last element, and those in none.
