@@ -16,6 +16,18 @@ uint64_t ranksOf(const planfile::Plan &plan) {
   return ranks;
 }
 
+uint64_t tokensPerRun(const planfile::Plan &plan, const planfile::Program &program) {
+  for (const planfile::Input *input : *program.inputs()) {
+    if (input->kind() != planfile::InputKind::tokens)
+      continue;
+    uint64_t tokens = input->batch_dimension() < 0 ? 1 : ranksOf(plan);
+    for (const int64_t size : *plan.tensors()->Get(input->tensor())->shape())
+      tokens *= static_cast<uint64_t>(size);
+    return tokens;
+  }
+  return 0;
+}
+
 std::string meshText(const planfile::Plan &plan) {
   std::string text;
   if (plan.mesh())

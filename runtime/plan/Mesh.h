@@ -14,6 +14,10 @@ namespace hydra::runtime {
 /// How many ranks run the plan; 1 without a mesh.
 uint64_t ranksOf(const planfile::Plan &plan);
 
+/// Tokens that one run of the program reads on all ranks: the elements of its first input of that
+/// kind, or 0.
+uint64_t tokensPerRun(const planfile::Plan &plan, const planfile::Program &program);
+
 /// `data:2,model:4`, as `hydrac --mesh` has it; empty without a mesh.
 std::string meshText(const planfile::Plan &plan);
 

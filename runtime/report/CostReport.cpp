@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 using namespace hydra::report;
 using namespace hydra::planfile;
@@ -152,6 +153,46 @@ std::string stepName(const Plan &plan) {
                      hydra::runtime::ranksOf(plan), hydra::runtime::meshText(plan));
 }
 
+/// Tokens that a step reads on all ranks, with all its micro-batches, or a call of a plan that does
+/// not train; 0 where programs read none.
+uint64_t tokensOfStep(const Plan &plan) {
+  const auto &programs = *plan.programs();
+  const std::optional<uint32_t> main = hydra::runtime::mainTrainingProgram(plan);
+  if (programs.size() == 0)
+    return 0;
+  return hydra::runtime::tokensPerRun(plan, *programs.Get(main.value_or(0))) *
+         (main ? plan.accumulation() : 1);
+}
+
+/// Nothing where a step reads no tokens, or takes no time.
+std::optional<double> tokensPerSecond(const Plan &plan, const PredictedTime &step) {
+  const auto tokens = static_cast<double>(tokensOfStep(plan));
+  return tokens > 0 && step.total > 0 ? std::optional(1e6 * tokens / step.total) : std::nullopt;
+}
+
+/// Of a rank's device: what variables lie in, and what a step needs beside.
+uint64_t memoryOf(const Plan &plan) {
+  uint64_t bytes = 0;
+  for (const SegmentKind kind : {SegmentKind::persistent, SegmentKind::transient})
+    bytes += plan.segments()->Get(static_cast<uint32_t>(kind))->size();
+  return bytes;
+}
+
+/// What other work hides of the time of exchanges.
+double hidden(const PredictedTime &time) { return std::max(0.0, time.wire - time.exposed); }
+
+/// In a line: what a rank sends and needs, and what all of them do.
+std::string ranksText(const Plan &plan) {
+  const PredictedTime step = predictedStep(plan);
+  std::string text =
+      fmt::format("each of {} ranks: {} on the wire, {:.4f} ms of exchanges hidden, {} of memory",
+                  hydra::runtime::ranksOf(plan), bytesText(static_cast<uint64_t>(step.wireBytes())),
+                  hidden(step) * 1e-3, bytesText(memoryOf(plan)));
+  if (const std::optional<double> rate = tokensPerSecond(plan, step))
+    text += fmt::format("; {} tokens/s of all", countText(static_cast<uint64_t>(*rate)));
+  return text;
+}
+
 /// What each rank sends; of all times the share of the program's.
 Table exchangeTable(const Plan &plan, const PredictedTime &time) {
   Table table(1);
@@ -199,9 +240,10 @@ ordered_json jsonOf(const Plan &plan, const PredictedTime &time) {
                          {"microseconds", sum.microseconds},
                          {"alone_microseconds", sum.alone},
                          {"exposed_microseconds", sum.exposed}});
-  return {{"microseconds", time.total},     {"compute_microseconds", time.compute},
-          {"wire_microseconds", time.wire}, {"exposed_microseconds", time.exposed},
-          {"wire_bytes", time.wireBytes()}, {"exchanges", exchanges}};
+  return {{"microseconds", time.total},         {"compute_microseconds", time.compute},
+          {"wire_microseconds", time.wire},     {"exposed_microseconds", time.exposed},
+          {"wire_bytes", time.wireBytes()},     {"exchanges", exchanges},
+          {"hidden_microseconds", hidden(time)}};
 }
 
 bool hasRanks(const Plan &plan) { return plan.mesh() && plan.mesh()->size() > 0; }
@@ -237,6 +279,8 @@ std::string hydra::report::costText(const Plan &plan) {
       text += predictionText("  one run", time) + "\n" + exchangeTable(plan, time).text() +
               exposedTable(plan, time).text();
   }
+  if (hasRanks(plan))
+    text += ranksText(plan) + "\n";
   return text;
 }
 
@@ -265,6 +309,8 @@ std::string hydra::report::costMarkdown(const Plan &plan) {
               exchangeTable(plan, time).markdown() + "\n" + exposedTable(plan, time).markdown();
     text += "\n";
   }
+  if (hasRanks(plan))
+    text += ranksText(plan) + "\n";
   return text;
 }
 
@@ -288,5 +334,9 @@ std::string hydra::report::costJson(const Plan &plan) {
       one["by_module"][std::string(pathText(plan, path))] = jsonOf(sums);
     json["programs"].push_back(std::move(one));
   }
+  const std::optional<double> rate = tokensPerSecond(plan, predictedStep(plan));
+  json["tokens"] = tokensOfStep(plan);
+  json["tokens_per_second"] = rate ? ordered_json(*rate) : ordered_json();
+  json["memory_bytes"] = memoryOf(plan);
   return json.dump(1) + "\n";
 }

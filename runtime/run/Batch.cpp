@@ -188,12 +188,3 @@ std::optional<int64_t> Batch::countedLabels() const {
   }
   return count;
 }
-
-uint64_t hydra::runtime::tokensPerRun(const Plan &plan, const Program &program) {
-  for (const Input *input : *program.inputs())
-    if (input->kind() == InputKind::tokens)
-      return static_cast<uint64_t>(
-          BatchPart(plan, *plan.tensors()->Get(input->tensor()), input->batch_dimension(), 0)
-              .wholeElements());
-  return 0;
-}

@@ -46,8 +46,8 @@ public:
   /// ones stay.
   void advance(uint64_t draw);
 
-  /// To the device, for the inputs of a program, which may be another one, the values of their names.
-  /// Before each run: the program may reuse the bytes of its inputs.
+  /// To the device, for the inputs of a program, which may be another one, the values of their
+  /// names. Before each run: the program may reuse the bytes of its inputs.
   void write(Executor &executor, const planfile::Program &program) const;
 
   /// Labels of this rank's rows that count in a loss; nothing where the program takes none.
@@ -73,9 +73,5 @@ private:
 /// Throws Error at the first id that the input does not allow; `values` are dense.
 void checkIds(const planfile::Input &input, support::DType dtype, const std::vector<int64_t> &shape,
               const std::vector<std::byte> &values);
-
-/// Tokens that one run of the program reads on all ranks: the elements of its first input of that
-/// kind, or 0.
-uint64_t tokensPerRun(const planfile::Plan &plan, const planfile::Program &program);
 
 } // namespace hydra::runtime

@@ -1,5 +1,6 @@
 // What ranks have of the inputs of a program: together, what one rank has.
 #include "runtime/run/Batch.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/support/Safetensors.h"
 #include "test/unit/cpu/SmallTraining.h"
 

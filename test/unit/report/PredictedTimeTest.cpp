@@ -117,6 +117,9 @@ TEST_F(PredictedTimeTest, Reports) {
                       "27.3%       0.0"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("\neach of 2 ranks: 1000 B on the wire, 0.0250 ms of exchanges hidden, "),
+            std::string::npos)
+      << text;
   EXPECT_NE(
       report::costMarkdown(file.plan()).find("| all_gather of data | 1 | 1000 B | 40.0 | 72.7% |"),
       std::string::npos);
@@ -124,6 +127,9 @@ TEST_F(PredictedTimeTest, Reports) {
   EXPECT_EQ(json.at("mesh"), "data:2");
   EXPECT_EQ(json.at("step").at("exposed_microseconds"), 15);
   EXPECT_EQ(json.at("programs")[0].at("predicted").at("exchanges")[0].at("kind"), "all_gather");
+  EXPECT_EQ(json.at("step").at("hidden_microseconds"), 25);
+  EXPECT_EQ(json.at("tokens"), 0);
+  EXPECT_EQ(json.at("tokens_per_second"), nullptr);
 }
 
 TEST(Table, AsMarkdown) {
