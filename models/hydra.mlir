@@ -418,7 +418,8 @@ hydra.model @hydra version 1 {
     %valid = hydra.let cast(compare(%labels, -100, is = "ne"), to = f32)
     %adv = hydra.let when(advantage, @advantage(%e, %ce, %valid, %sums, %lambda), bundle(lesson = 0, mean = 0, var = 0, batches = 0))
     %aware = hydra.let when(loss_aware > 0.0 and not mor == fixed, @loss_aware(%e, %valid, %sums), 0)
-    %judged = hydra.let bundle(ce = %ce, lesson = %adv.lesson + %aware, mean = %adv.mean, var = %adv.var, batches = %adv.batches)
+    %judged = hydra.let bundle(ce = %ce, lesson = %adv.lesson + %aware, adv = %adv.lesson, aware = %aware, mean = %adv.mean,
+                               var = %adv.var, batches = %adv.batches)
     hydra.yield %judged
   }
   hydra.def @cross_entropy(%final, %labels) = linear_cross_entropy(%final, @tok_emb, %labels)
@@ -457,19 +458,21 @@ hydra.model @hydra version 1 {
                     %adv_lambda: [] f32 = 0.02, %adv_mult: [] f32 = 1.0) dims(B, S) {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
     %judged = hydra.let when(advantage or loss_aware > 0.0, @judge(%final, %labels, %sums, %adv_lambda),
-                             bundle(ce = @cross_entropy(%final, %labels), lesson = 0, mean = 0, var = 0, batches = 0))
+                             bundle(ce = @cross_entropy(%final, %labels), lesson = 0, adv = 0, aware = 0, mean = 0, var = 0, batches = 0))
     hydra.section @total
     %part = hydra.let when(blend, %s, 1)
     %balanced, %paid = hydra.let min(%sums.aux, 100), min(%sums.ponder * %part, 100) * ponder_scale
     %pondered = hydra.let %judged.ce + %balanced + %paid
     %factor = hydra.let when(auto_nudge, %adv_mult * @nudge, %adv_mult)
     %loss = hydra.let when(advantage or loss_aware > 0.0, %pondered + min(%judged.lesson * %part * %factor, 10), %pondered)
+    %adv, %aware = hydra.let when(advantage, %judged.adv * %part * %factor, 0), when(loss_aware > 0.0, %judged.aware * %part * %factor, 0)
     %ce, %mean, %var, %batches = hydra.let %judged.ce, %judged.mean, %judged.var, %judged.batches
     %aux, %ponder, %depths, %mean_depths, %means, %deviations, %target, %rows, %computed = hydra.call @told(%sums, %blocks)
     %next = hydra.let when(auto_nudge, @nudged(%depths), bundle(factor = 0, left = 0, wait = 0))
     %nudge, %nudge_left, %nudge_wait = hydra.let %next.factor, %next.left, %next.wait
     hydra.return loss = %loss, ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
-        mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
+        mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed,
+        advantage = %adv when advantage, loss_aware = %aware when loss_aware > 0.0
         updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches, @nudge = %nudge, @nudge_left = %nudge_left,
                 @nudge_wait = %nudge_wait)
   }

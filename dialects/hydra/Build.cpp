@@ -106,7 +106,7 @@ void endLoopBody(EntryOp body, ValueRange results) {
     names.push_back(
         b.getStringAttr(i < stacked ? "joined" + Twine(i) : "carried" + Twine(i - stacked)));
   ReturnOp::create(b, body.getLoc(), results, b.getArrayAttr(names), b.getArrayAttr({}),
-                   ArrayAttr());
+                   ArrayAttr(), ArrayAttr());
 }
 
 Value onFirstRank(OpBuilder &b, Location loc, StringAttr over, int64_t ranks, Value value,

@@ -258,11 +258,14 @@ def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrai
   let description = [{
     `hydra.return loss = %loss, grad @wq = %dw updates(@ema = %new)`. The first `output_names.size()`
     operands are outputs, of which the last `gradients.size()` are the gradients of parameters (in
-    files `grad.<parameter>`), the rest updates.
+    files `grad.<parameter>`), the rest updates. A template may say of an output when there is one,
+    `tax = %tax when taxed`: `conditions` has as many as there are outputs, of those without one
+    `unit`, and is absent where none has one.
   }];
   let arguments = (ins Variadic<Hydra_Value>:$values, StrArrayAttr:$output_names,
                        TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">:$updated,
-                       OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">>:$gradients);
+                       OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">>:$gradients,
+                       OptionalAttr<ArrayAttr>:$conditions);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -8,7 +8,7 @@ namespace hydra {
 ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
   Builder &b = parser.getBuilder();
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  SmallVector<Attribute> names, updated, gradients;
+  SmallVector<Attribute> names, updated, gradients, conditions;
   SMLoc loc = parser.getCurrentLocation();
   std::string name;
   auto output = [&]() -> ParseResult {
@@ -21,7 +21,11 @@ ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
              << "'" << name << "' stands behind gradients, which are the last outputs";
     }
     names.push_back(b.getStringAttr(name));
-    return failure(parser.parseEqual() || parser.parseOperand(operands.emplace_back()));
+    conditions.push_back(b.getUnitAttr());
+    if (parser.parseEqual() || parser.parseOperand(operands.emplace_back()))
+      return failure();
+    return failure(succeeded(parser.parseOptionalKeyword("when")) &&
+                   failed(parseExpr(parser, conditions.back())));
   };
   if (succeeded(parser.parseOptionalKeywordOrString(&name)) && name != "updates") {
     do {
@@ -54,6 +58,8 @@ ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute("updated", b.getArrayAttr(updated));
   if (!gradients.empty())
     state.addAttribute("gradients", b.getArrayAttr(gradients));
+  if (!llvm::all_of(conditions, llvm::IsaPred<UnitAttr>))
+    state.addAttribute("conditions", b.getArrayAttr(conditions));
   return success();
 }
 
@@ -66,6 +72,10 @@ void ReturnOp::print(OpAsmPrinter &p) {
     else
       p.printKeywordOrString(name);
     p << " = " << getValues()[i];
+    if (getConditions() && !isa<UnitAttr>((*getConditions())[i])) {
+      p << " when ";
+      printExpr(p, (*getConditions())[i]);
+    }
   }
   if (!getUpdated().empty()) {
     p << (getOutputNames().empty() ? "" : " ") << "updates(";
@@ -81,6 +91,9 @@ LogicalResult ReturnOp::verify() {
   if (getValues().size() != getOutputNames().size() + getUpdated().size())
     return emitOpError() << "has " << getValues().size() << " values for "
                          << getOutputNames().size() + getUpdated().size() << " names";
+  if (getConditions() && getConditions()->size() != getOutputNames().size())
+    return emitOpError() << "has " << getOutputNames().size() << " outputs, but conditions of "
+                         << getConditions()->size();
   StringSet<> names;
   for (StringRef name : getOutputNames().getAsValueRange<StringAttr>())
     if (failed(verifyName(*this, name)))

@@ -212,10 +212,36 @@ private:
       argument.setType(
           RankedTensorType::get(intList(cast<ArrayAttr>(shape)), cast<TypeAttr>(dtype).getValue()));
     }
-    if (failed(bindBlock(entry.getBody().front())) || failed(dropMissingUpdates(entry.getReturn())))
+    if (failed(bindBlock(entry.getBody().front())) ||
+        failed(dropMissingOutputs(entry.getReturn())) ||
+        failed(dropMissingUpdates(entry.getReturn())))
       return failure();
     eraseUnusedScalars(entry);
     boundIds(entry);
+    return success();
+  }
+
+  /// Drops the outputs that this configuration does not have.
+  LogicalResult dropMissingOutputs(ReturnOp end) {
+    if (!end.getConditions())
+      return success();
+    SmallVector<Attribute> names;
+    SmallVector<Value> values;
+    for (auto [name, value, condition] :
+         llvm::zip_equal(end.getOutputNames(), end.getOutputs(), *end.getConditions())) {
+      auto truth = dyn_cast<BoolAttr>(condition);
+      if (!truth && !isa<UnitAttr>(condition))
+        return end.emitOpError() << "has a condition of output " << name
+                                 << " that is neither true nor false";
+      if (truth && !truth.getValue())
+        continue;
+      names.push_back(name);
+      values.push_back(value);
+    }
+    llvm::append_range(values, end.getUpdates());
+    end.getValuesMutable().assign(values);
+    end.setOutputNamesAttr(ArrayAttr::get(&getContext(), names));
+    end.removeConditionsAttr();
     return success();
   }
 

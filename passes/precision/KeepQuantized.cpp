@@ -450,7 +450,7 @@ private:
                         ProgramStageAttr::get(b.getContext(), ProgramStage::derive),
                         ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), ScanAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
-    auto end = ReturnOp::create(b, loc, ValueRange(), none, none, ArrayAttr());
+    auto end = ReturnOp::create(b, loc, ValueRange(), none, none, ArrayAttr(), ArrayAttr());
     b.setInsertionPoint(end);
     SmallVector<Value> scales = scalesOf(b, loc, rowsOf(b, loc, read(b, loc, history)));
     SmallVector<std::pair<StateOp, Value>> updates;
