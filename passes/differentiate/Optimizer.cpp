@@ -589,7 +589,8 @@ private:
                         ProgramStageAttr::get(b.getContext(), ProgramStage::apply),
                         ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), ScanAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
-    auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr(), ArrayAttr());
+    auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr(),
+                                ArrayAttr());
     b.setInsertionPoint(end);
     Outputs outputs, cleared;
     Value loss;
