@@ -99,7 +99,7 @@ bool roundsLogits(const ProgramOptions &program) {
 MixedPrecisionOptions mixedPrecisionOptions(const ProgramOptions &program) {
   MixedPrecisionOptions options;
   options.policy = program.precision;
-  options.logits = roundsLogits(program);
+  options.roundLogits = roundsLogits(program);
   return options;
 }
 

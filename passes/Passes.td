@@ -604,7 +604,7 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     Option<"policy", "policy", "std::string", "\"bf16\"", "tf32, bf16, f16, pure_bf16 or fp8">,
     Option<"reduced", "reduced-reduction", "bool", "false",
            "matmuls may add partial sums in the type of their operands">,
-    Option<"logits", "round-logits", "bool", "false",
+    Option<"roundLogits", "round-logits", "bool", "false",
            "logits that only a loss reads are rounded too">,
   ];
   let statistics = [Statistic<"matmuls", "matmuls", "operations that now read rounded operands">,
@@ -616,7 +616,8 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
   let description = [{
     Writes `hydra.linear_cross_entropy` as matmuls and row-wise operations over chunks of rows, so
     that never more than one chunk of logits exists; with `saving` the same sweep gives the
-    gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
+    gradients with respect to the input and the weight. Logits are f32, or what `rounded_logits` has. Their gradient
+    stands in front of all that looks at losses, so that one group can read them and make both. By default a chunk has at most 64 MiB of
     logits, and 1 GiB on a GPU (512 MiB with rowwise or every=N recomputation), where every chunk reads
     and writes the gradient of the head once more; but never are there more than 1024 chunks, or 4096 of a
     size that was asked for. The loss of B S = 4096 rows over V = 50304 then needs

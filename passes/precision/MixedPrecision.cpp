@@ -489,9 +489,9 @@ struct MixedPrecision : impl::MixedPrecisionBase<MixedPrecision> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       std::unique_ptr<Converter> converter;
       if (chosen->everywhere)
-        converter = std::make_unique<Everywhere>(entry, Settings{format, reduced, logits});
+        converter = std::make_unique<Everywhere>(entry, Settings{format, reduced, roundLogits});
       else
-        converter = std::make_unique<AutoCast>(entry, Settings{format, reduced, logits});
+        converter = std::make_unique<AutoCast>(entry, Settings{format, reduced, roundLogits});
       if (failed(converter->run()))
         return signalPassFailure();
       matmuls += converter->matmuls;

@@ -1,5 +1,6 @@
 // The kernel that adds partial sums of grains.
 #include "compiler/codegen/cuda/RowKernelEmitter.h"
+#include "runtime/support/Integers.h"
 
 #include "llvm/IR/Module.h"
 
@@ -10,8 +11,7 @@ namespace hydra::cuda {
 using rows::emitIf;
 using rows::Strided;
 using rows::TensorAccess;
-
-static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using support::ceilDiv;
 
 LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> shape,
                         ArrayRef<int64_t> strides, RowType type) {

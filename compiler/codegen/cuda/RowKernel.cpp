@@ -1,5 +1,6 @@
 // Code for groups of row-wise operations, thread by thread: shapes, rows and chunks.
 #include "compiler/codegen/cuda/RowKernelEmitter.h"
+#include "runtime/support/Integers.h"
 
 using namespace llvm;
 
@@ -9,6 +10,8 @@ using rows::emitIf;
 using rows::RowSchedule;
 using rows::Strided;
 using rows::TensorAccess;
+using support::ceilDiv;
+using support::roundUp;
 using Kind = RowNode::Kind;
 
 namespace {
@@ -17,9 +20,6 @@ constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
 constexpr int64_t kUnroll = 4;     ///< loads of such a thread that are under way at a time
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
 
 /// Whether every element of the domain takes four bytes.
 template <typename T> bool isWide(const T &tensor) {

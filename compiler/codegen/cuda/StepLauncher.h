@@ -6,10 +6,10 @@
 
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
+#include "runtime/support/Integers.h"
 
 #include "llvm/ADT/StringMap.h"
 
-#include <algorithm>
 #include <string>
 
 namespace hydra::cuda {
@@ -18,15 +18,10 @@ namespace hydra::cuda {
 inline constexpr llvm::StringLiteral kBulkCopies =
     "bulk_copies"; ///< a multiprocessor copies whole rows by itself (cp.async.bulk)
 
-inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using support::ceilDiv;
 
 inline mlir::MemRefType typeOf(mlir::Value buffer) {
   return mlir::cast<mlir::MemRefType>(buffer.getType());
-}
-
-/// In memory, where one has at least a byte.
-inline int64_t elementBytes(mlir::Type element) {
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
 /// In the templates.
