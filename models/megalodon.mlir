@@ -1,8 +1,8 @@
 // Megalodon (arXiv:2404.08801): attention within chunks of a fixed length, and a complex exponential moving average that
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
-//   ema               the moving average works on all chunks of Q tokens at once (scan), token by token (sequential), or on
-//                     whole rows as a convolution by Fourier transforms (fft); auto: of which the predicted step is fastest
+//   ema               the moving average works on all tokens at once (scan), token by token (sequential), or on whole rows as
+//                     a convolution by Fourier transforms (fft); auto: of which the predicted step is fastest
 //   packed            a row holds several documents, each ended by the token `eos`, and each as if in a row of its own
 //   masked            tokens `pad`, in front or behind, change nothing for others, and nothing is learnt from them
 //   attention_window  attention is to so many tokens instead of chunks
@@ -261,41 +261,17 @@ hydra.model @megalodon version 1 {
     hydra.yield %y
   }
 
-  // The same for all C chunks of Q tokens at once.
-  hydra.def @average_by_chunks(%x) dims(C) {
+  // The same for all tokens at once: c takes p, since a state that begins as 0 is a multiple of p.
+  hydra.def @average_in_rows(%x, %at) {
     %terms = hydra.let @average_terms()
-    %chunked = hydra.let reshape(pad(%x, axis = 1, before = 0, after = Q * C - S), [B, C, Q, D])
-    %xc = hydra.let reshape(transpose(%chunked, [3, 2, 1, 0]), [D, Q, C * B])
-    // What a token gets from those of its chunk: the kernel sum over n of Re(c p q^(t - s)), as a matrix.
-    %j = hydra.iota shape = [1, Q, 1] axis = 1 dtype = f32
-    %kernel = hydra.let sum(@real_of_product(@powers(%terms, %j), %terms.c) * %terms.p, axes = [2])
-    %distance = hydra.let iota(axis = 0, shape = [Q, Q, Q]) - iota(axis = 1, shape = [Q, Q, Q])
-    %one_of = hydra.let reshape(cast(%distance == iota(axis = 2, shape = [Q, Q, Q]), to = f32), [Q * Q, Q])
-    %matrix = hydra.let reshape(matmul(%kernel, %one_of, transpose_b, full_precision), [D, Q, Q])
-    %own = hydra.let matmul(%matrix, %xc, full_precision)
-    // What every chunk adds to the state: p sum of q^(Q - 1 - s) x_s, real and imaginary parts.
-    %b = hydra.let @powers(%terms, Q - 1 - %j)
-    %added = hydra.let matmul(concat(%b.re * %terms.p, %b.im * %terms.p, axis = 2), %xc, transpose_a, full_precision)
-    // The state in front of every chunk: behind one it is h' = q^Q h + what the chunk adds. Each sequence has its own q^Q, whose
-    // gradients are summed behind the scan.
-    %d = hydra.let @powers(%terms, constant(value = Q, shape = [1, 1, 1]))
-    %factor = hydra.let bundle(re = @of_each_sequence(%d.re), im = @of_each_sequence(%d.im))
-    %parts = hydra.let reshape(%added, [D, 2 * N, C, B])
-    %chunks = hydra.let bundle(re = slice(%parts, axis = 1, start = 0, size = N), im = slice(%parts, axis = 1, start = N, size = N))
-    %start = hydra.let bundle(re = constant(value = 0, shape = [D, N, 1, B]), im = constant(value = 0, shape = [D, N, 1, B]))
-    %ahead, %end = hydra.scan axis = 2 chunk = 1 over(%chunk = %chunks) carry(%h = %start) {
-      %turned = hydra.let @times(%factor, %h)
-      %next = hydra.let bundle(re = %turned.re + %chunk.re, im = %turned.im + %chunk.im)
-      hydra.yield %h, %next
-    }
-    // What a token gets from the chunks before: Re(c q^(t + 1) h).
-    %rc = hydra.let @times(@powers(%terms, %j + 1), %terms.c)
-    %states = hydra.let reshape(concat(%ahead.re, %ahead.im, axis = 1), [D, 2 * N, C * B])
-    %from = hydra.let matmul(concat(%rc.re, -%rc.im, axis = 2), %states, full_precision)
-    %tokens_first = hydra.let transpose(reshape(%own + %from, [D, Q, C, B]), [3, 2, 1, 0])
-    %y = hydra.let slice(reshape(%tokens_first, [B, Q * C, D]), axis = 1, start = 0, size = S)
+    %q = hydra.let @powers(%terms, constant(value = 1, shape = [1, 1, 1]))
+    %c = hydra.let bundle(re = %terms.c.re * %terms.p, im = %terms.c.im * %terms.p)
+    %y = hydra.let when(packed,
+        linear_recurrence(%x, @of_channels(%q.re), @of_channels(%q.im), @of_channels(%c.re), @of_channels(%c.im), %at.begins),
+        linear_recurrence(%x, @of_channels(%q.re), @of_channels(%q.im), @of_channels(%c.re), @of_channels(%c.im)))
     hydra.yield %y
   }
+  hydra.def @of_channels(%x) = reshape(%x, [D, N])
 
   // The same as a convolution of whole rows, padded with zeros to T, the smallest power of two from 2 S, so that nothing
   // comes round from their ends.
@@ -317,13 +293,12 @@ hydra.model @megalodon version 1 {
   }
   hydra.def @spectrum(%x) dims(T) = rfft(pad(%x, axis = 2, before = 0, after = T - S))
   hydra.def @complex(%x) = bundle(re = slice(%x, axis = 3, start = 0, size = 1), im = slice(%x, axis = 3, start = 1, size = 1))
-  // Numbers of channels [D, 1, N], for each sequence: [D, N, 1, B].
-  hydra.def @of_each_sequence(%x) = broadcast(reshape(%x, [D, N, 1, 1]), [D, N, 1, B])
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
-  hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),
-      when(ema == fft, @average_by_transforms(%x, T = round(pow(2.0, ceil(log(2.0 * S) / log(2.0) - 1.0e-12))), C = ceil(1.0 * S / Q)),
-           @average_by_chunks(%x, C = ceil(1.0 * S / Q)))) + %x * @omega
+  hydra.def @moving_average(%x, %at) = when(ema == sequential or continued, @average_by_tokens(%x, %at),
+      when(ema == fft and not packed,
+           @average_by_transforms(%x, T = round(pow(2.0, ceil(log(2.0 * S) / log(2.0) - 1.0e-12))), C = ceil(1.0 * S / Q)),
+           @average_in_rows(%x, %at))) + %x * @omega
 
   //===-- The model ---------------------------------------------------------------------------===//
 

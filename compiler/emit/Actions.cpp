@@ -100,6 +100,11 @@ planfile::ActionUnion actionOf(plan::FftOp op) {
   transform.inverse = op.getInverse();
   return action(transform);
 }
+planfile::ActionUnion actionOf(plan::LinearRecurrenceOp op) {
+  planfile::LinearRecurrenceT recurrence;
+  recurrence.backward = op.getBackward();
+  return action(recurrence);
+}
 template <typename Table, typename Op> planfile::ActionUnion collective(Op op) {
   Table table;
   table.axis = op.getAxis();
@@ -153,7 +158,8 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
             plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
             plan::GroupedLinearOp, plan::GroupedOuterOp, plan::SampleOp, plan::AllGatherOp,
-            plan::AllToAllOp, plan::TransferOp, plan::FftOp, plan::CountExponentsOp>(
+            plan::AllToAllOp, plan::TransferOp, plan::FftOp, plan::CountExponentsOp,
+            plan::LinearRecurrenceOp>(
           [](auto op) { return hydra::actionOf(op); });
 }
 

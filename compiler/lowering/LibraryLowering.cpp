@@ -332,6 +332,19 @@ struct TransformLowering
   }
 };
 
+template <typename Op>
+struct RecurrenceLowering
+    : plan::PlanLoweringOpInterface::template ExternalModel<RecurrenceLowering<Op>, Op> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    SmallVector<Value> reads = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return lowering.source(operand); });
+    SmallVector<Value> writes = llvm::map_to_vector(
+        op->getResults(), [&](Value result) { return lowering.target(result); });
+    addStep<plan::LinearRecurrenceOp>(lowering, op, reads, writes, isa<LinearRecurrenceGradOp>(op));
+    return success();
+  }
+};
+
 /// hydra-lower-collectives leaves those that move whole rows of the first axis.
 template <typename Op, typename Step>
 struct CollectiveLowering
@@ -457,6 +470,8 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     GroupedOuterOp::attachInterface<GroupedOuterLowering>(*context);
     RfftOp::attachInterface<TransformLowering<RfftOp>>(*context);
     IrfftOp::attachInterface<TransformLowering<IrfftOp>>(*context);
+    LinearRecurrenceOp::attachInterface<RecurrenceLowering<LinearRecurrenceOp>>(*context);
+    LinearRecurrenceGradOp::attachInterface<RecurrenceLowering<LinearRecurrenceGradOp>>(*context);
     AllGatherOp::attachInterface<CollectiveLowering<AllGatherOp, plan::AllGatherOp>>(*context);
     AllToAllOp::attachInterface<CollectiveLowering<AllToAllOp, plan::AllToAllOp>>(*context);
     ConstantOp::attachInterface<ConstantLowering>(*context);

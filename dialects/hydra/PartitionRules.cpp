@@ -274,6 +274,25 @@ template <typename Op> struct Transforms : RuleOf<Transforms<Op>, Op> {
   }
 };
 
+//===-- Recurrences -------------------------------------------------------------------------===//
+
+/// Sequences by themselves; gradients of parameters are sums over them.
+template <typename Op> struct Recurrences : RuleOf<Recurrences<Op>, Op> {
+  void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
+    const Spread *found = firstRows(in);
+    if (!found || found->dim != 0)
+      return together(in, out);
+    const Spread rows = *found;
+    for (auto [v, spread] : llvm::zip(op->getOperands(), in))
+      spread = isOfSequences(v) ? rows : Spread::same();
+    for (auto [v, spread] : llvm::zip(op->getResults(), out))
+      spread = isOfSequences(v) ? rows : Spread::part();
+  }
+
+private:
+  static bool isOfSequences(Value v) { return rankOf(v) == 3; }
+};
+
 //===-- Other axes --------------------------------------------------------------------------===//
 
 /// What goes over another axis does with rows what it does with all of them, but along its own
@@ -320,6 +339,7 @@ void attachPartitionRules(MLIRContext &context) {
       context);
   attach<Sequences, AttentionOp, AttentionGradOp>(context);
   attach<Transforms, RfftOp, IrfftOp>(context);
+  attach<Recurrences, LinearRecurrenceOp, LinearRecurrenceGradOp>(context);
   attach<Losses, CrossEntropyOp, CrossEntropyGradOp, LinearCrossEntropyOp>(context);
   attach<Collectives, AllGatherOp, AllToAllOp, AllReduceOp, ReduceScatterOp>(context);
   attach<Together, GlobalNormOp, AdamW8bitOp>(context);

@@ -240,6 +240,9 @@ SmallVector<Access> CountExponentsOp::getAccesses() {
 SmallVector<Access> GroupedLinearOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> GroupedOuterOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> FftOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> LinearRecurrenceOp::getAccesses() {
+  return readsFirst(*this, getReads().size());
+}
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 

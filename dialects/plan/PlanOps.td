@@ -458,6 +458,14 @@ def FftOp : Plan_StepOp<"fft"> {
   let assemblyFormat = "`(` $from `:` type($from) `)` `->` `(` $to `:` type($to) `)` attr-dict";
 }
 
+def LinearRecurrenceOp : Plan_StepOp<"linear_recurrence", [AttrSizedOperandSegments]> {
+  let summary = "linear recurrences along rows, or their gradients";
+  let description = [{ runtime/calls/RecurrenceCall.h says what the arguments of each direction are. }];
+  let arguments = !con((ins Variadic<Plan_Buffer>:$reads, Variadic<Plan_Buffer>:$writes, UnitAttr:$backward), work,
+                       order);
+  let assemblyFormat = "`(` $reads `:` type($reads) `)` `->` `(` $writes `:` type($writes) `)` attr-dict";
+}
+
 class Plan_CollectiveOp<string mnemonic>
     : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<
           StepInterface, ["meetsRanks", "getMeshAxis", "getSentBytes"]>]> {

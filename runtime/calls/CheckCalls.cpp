@@ -8,6 +8,7 @@
 #include "runtime/calls/GroupedCalls.h"
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/calls/MoveCalls.h"
+#include "runtime/calls/RecurrenceCall.h"
 #include "runtime/calls/SampleCall.h"
 
 #include <algorithm>
@@ -80,6 +81,9 @@ void checkCall(const CallSite &site) {
     return;
   case Action::Fft:
     describeFft(site);
+    return;
+  case Action::LinearRecurrence:
+    describeLinearRecurrence(site);
     return;
   case Action::NONE:
     break;

@@ -41,6 +41,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareGroupedOuter(site, resources.threads);
   case Action::Fft:
     return prepareFft(site);
+  case Action::LinearRecurrence:
+    return prepareLinearRecurrence(site);
   case Action::NONE:
   case Action::Launch:
   case Action::Nothing:

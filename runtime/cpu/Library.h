@@ -53,6 +53,7 @@ std::unique_ptr<LibraryCall> prepareCountExponents(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareGroupedLinear(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareGroupedOuter(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareFft(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareLinearRecurrence(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareAllGather(const CallSite &site, Communicator *ranks);
 std::unique_ptr<LibraryCall> prepareAllToAll(const CallSite &site, Communicator *ranks);
 

@@ -222,6 +222,7 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::CountExponents:
   case Action::GroupedLinear:
   case Action::GroupedOuter:
+  case Action::LinearRecurrence:
     break;
   }
   site.fail("CUDA has no library's function for this action");

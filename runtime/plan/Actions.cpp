@@ -56,6 +56,8 @@ std::string_view wordOf(Action action) {
     return "grouped_outer";
   case Action::Fft:
     return "fft";
+  case Action::LinearRecurrence:
+    return "linear_recurrence";
   }
   return "unknown";
 }
@@ -113,6 +115,8 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("tf32", outer->compute() == DType::tf32);
   } else if (const auto *transform = action.as<Fft>()) {
     fields.flag("inverse", transform->inverse());
+  } else if (const auto *recurrence = action.as<LinearRecurrence>()) {
+    fields.flag("backward", recurrence->backward());
   } else if (const auto *attention = action.as<Attention>()) {
     fields.attention(*attention);
   } else if (const auto *gradient = action.as<AttentionGrad>()) {

@@ -158,6 +158,33 @@ bool Writer::transforms() {
   return true;
 }
 
+/// A recurrence along the second axis of what is in f32, maybe with marks of where it begins anew.
+bool Writer::recurrences() {
+  const std::optional<Value> found = anyOfRank(3, 3);
+  if (!found)
+    return false;
+  const Value x = tame(found->element == Element::F32 ? *found : cast(*found, Element::F32));
+  const Shape terms = {x.shape[2], Dim(random.pick<int64_t>({1, 2, 3, 5}))};
+  if (elementsOf(terms) > kMostElements || !canWrite(terms))
+    return false;
+  std::vector<Value> operands = {x};
+  for (int i = 0; i < 2; ++i) { // at most 0.6: with both parts the states shrink
+    const Value part = unary("sin", make(terms), 0.7);
+    Value factor{.shape = terms};
+    factor.size = 0.4;
+    operands.push_back(emit("mul", {part, constant(0.6)}, "", factor));
+  }
+  for (int i = 0; i < 2; ++i)
+    operands.push_back(tame(make(terms)));
+  const Shape marks = {x.shape[0], x.shape[1], Dim(1)};
+  if (random.chance(0.4) && canWrite(marks))
+    operands.push_back(make(marks));
+  Value result{.shape = x.shape};
+  result.size = x.size * std::sqrt(2.0 * static_cast<double>(terms[1].size));
+  tame(emit("linear_recurrence", operands, "", result));
+  return true;
+}
+
 /// Some value as [batch, length, heads, width], all of them views where its shape allows it.
 std::optional<Value> Writer::sequenceHeads(const Value &like, const Dim &length, int64_t heads,
                                            int64_t width) {

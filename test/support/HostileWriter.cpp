@@ -290,6 +290,7 @@ const std::vector<Writer::Family> &Writer::families() {
       {1, &Writer::layering, Group::Control},      {0.6, &Writer::conditions, Group::Control},
       {0.6, &Writer::calling, Group::Control},     {1, &Writer::scanning, Group::Scan},
       {0.6, &Writer::prefixScanning, Group::Scan}, {0.5, &Writer::counting, Group::Plain},
+      {0.7, &Writer::recurrences, Group::Plain},
   };
   return all;
 }

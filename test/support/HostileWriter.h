@@ -205,6 +205,7 @@ private:
   bool norms();
   bool softmaxes();
   bool transforms();
+  bool recurrences();
   bool ropes();
   bool attentions();
   bool embeddings();

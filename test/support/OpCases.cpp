@@ -276,6 +276,26 @@ SmallModel irfftModel(Random &r, bool realEnds) {
   return m;
 }
 
+/// Rows that are one segment of the kernels, or several, of channels with up to more states than a warp
+/// has lanes.
+SmallModel recurrenceModel(Random &r, bool begins) {
+  const int64_t batch = r.between(1, 3), tokens = r.pick<int64_t>({1, 2, 7, 33, 70}),
+                channels = r.between(1, 5), states = r.pick<int64_t>({1, 2, 3, 5, 34});
+  SmallModel m;
+  m.resultShape = {batch, tokens, channels};
+  const Ints terms = {channels, states};
+  m.parameters = {{"x", m.resultShape},
+                  {"q_re", terms, -0.7, 0.7},
+                  {"q_im", terms, -0.7, 0.7},
+                  {"c_re", terms},
+                  {"c_im", terms}};
+  if (begins)
+    m.arguments = {{"begins", {batch, tokens, 1}}};
+  m.code = line(std::string("%y = hydra.linear_recurrence %x, %q_re, %q_im, %c_re, %c_im") +
+                (begins ? ", %begins" : ""));
+  return m;
+}
+
 OpCase norm(const std::string &op, const std::string &operands) {
   return {op, [=](Random &r) {
             SmallModel m;
@@ -406,6 +426,9 @@ std::vector<OpCase> makeCases() {
   for (const bool realEnds : {false, true})
     cases.push_back({realEnds ? "irfft_real_ends" : "irfft",
                      [=](Random &r) { return irfftModel(r, realEnds); }});
+  for (const bool begins : {false, true})
+    cases.push_back({begins ? "linear_recurrence_begins" : "linear_recurrence",
+                     [=](Random &r) { return recurrenceModel(r, begins); }});
   cases.push_back(norm("rms_norm", "%x, %w"));
   cases.push_back(norm("layer_norm", "%x, %w, %b"));
   cases.push_back({"softmax", [](Random &r) {

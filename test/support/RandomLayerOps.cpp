@@ -239,6 +239,28 @@ bool OpWriter::transforms() {
   return true;
 }
 
+/// A recurrence along the tokens of each channel, whose states shrink.
+bool OpWriter::recurrences() {
+  const std::optional<Operand> x = withRank(3, 3);
+  if (!x || !isModelDim(x->shape[2]))
+    return false;
+  const int64_t states = random.between(1, 4);
+  const Shape terms = {x->shape[2], {std::to_string(states), states}};
+  auto factor = [&] { // at most 0.6: with both parts the states shrink
+    const Operand wide = unary("tanh", parameter(terms), 0.7);
+    return binary("mul", wide, constant(0.6), 0.3);
+  };
+  std::vector<Operand> operands = {*x, factor(), factor(), parameter(terms), parameter(terms)};
+  if (random.chance(0.3)) {
+    const Shape marks = {x->shape[0], x->shape[1], {"1", 1}};
+    const Operand place =
+        op("iota", {}, "shape = " + textOf(marks) + " axis = 1 dtype = f32", marks, 3.0);
+    operands.push_back(unary("sin", place, 0.7));
+  }
+  remember(tame(op("linear_recurrence", operands, "", x->shape, summed(x->size, 2 * states))));
+  return true;
+}
+
 bool OpWriter::norm() {
   const std::optional<Operand> x = rows();
   if (!x)

@@ -465,7 +465,7 @@ void OpWriter::step() {
       {2, &OpWriter::matmul},      {1, &OpWriter::embedding},  {1, &OpWriter::routing},
       {2, &OpWriter::norm},        {1, &OpWriter::softmax},    {1, &OpWriter::rope},
       {2, &OpWriter::attention},   {1, &OpWriter::loss},       {1, &OpWriter::grouping},
-      {1, &OpWriter::transforms},  {1, &OpWriter::magnitudes},
+      {1, &OpWriter::transforms},  {1, &OpWriter::magnitudes}, {1, &OpWriter::recurrences},
   };
   double total = 0.0;
   for (const Family &f : families)

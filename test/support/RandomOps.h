@@ -85,6 +85,7 @@ private:
   bool norm();
   bool softmax();
   bool transforms();
+  bool recurrences();
   bool rope();
   bool attention();
   bool loss();

@@ -192,7 +192,8 @@ inline PlanBuilder trainingPlan() {
             call(CompactT(), {reads(a), writes(c)}), call(RouteT(), {reads(a), writes(c)}),
             call(GroupedLinearT(), {reads(a), reads(b), reads(tokens), writes(c)}),
             call(GroupedOuterT(), {reads(a), reads(b), reads(tokens), writes(c)}),
-            call(FftT(), {reads(a), writes(c)}), call(CountExponentsT(), {reads(a), updates(c)}));
+            call(FftT(), {reads(a), writes(c)}), call(CountExponentsT(), {reads(a), updates(c)}),
+            call(LinearRecurrenceT(), {reads(a), reads(b), writes(c)}));
       };
   const auto accumulate = [&] {
     MatmulT product;

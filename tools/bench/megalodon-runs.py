@@ -5,7 +5,7 @@
 
 DIR/<dtype>_<reduction>_L<S> has ms_per_step.txt (`ms_per_step=12.345`), peak_mem_gb.txt (`peak_mem_gb=1.234`, GiB),
 ops_by_time.md and ops_by_memory.md, profile.json with all tables, speed_step<N>.json, a time line of the last N steps, and
-ema_scan.json, ema_seq.json and ema_fft.json: time lines of a forward pass with the moving averages by chunks, token by token
+ema_scan.json, ema_seq.json and ema_fft.json: time lines of a forward pass with the moving averages of all tokens, token by token
 and by Fourier transforms, where spans EMA_SCAN_L<S>, EMA_SEQ_L<S> and EMA_FFT_L<S> go from the first to the last step of
 each layer's average.
 """

@@ -144,6 +144,8 @@ private:
         .Case<plan::RouteOp>([&](auto op) { return expandRoute(launcher, op), success(); })
         .Case<plan::CountExponentsOp>(
             [&](auto op) { return expandCountExponents(launcher, op), success(); })
+        .Case<plan::LinearRecurrenceOp>(
+            [&](auto op) { return expandLinearRecurrence(launcher, op), success(); })
         .Case<plan::GroupedLinearOp>(
             [&](auto op) { return expandGroupedLinear(launcher, op), success(); })
         .Case<plan::GroupedOuterOp>(

@@ -127,6 +127,11 @@ Value StepLauncher::ownCounters(int64_t count) {
   return createCounters(step->getParentOfType<plan::ProgramOp>(), count);
 }
 
+Value StepLauncher::workspace(ArrayRef<int64_t> shape, Type element) {
+  return plan::BufferOp::create(b, step.getLoc(), MemRefType::get(shape, element),
+                                plan::Segment::transient, plan::Category::workspace, IntegerAttr());
+}
+
 Value StepLauncher::createCounters(plan::ProgramOp program, int64_t count) {
   constexpr int64_t kFillsOfLaunch = 64; // an argument each
   OpBuilder::InsertionGuard guard(b);

@@ -104,6 +104,9 @@ public:
   /// The same, for this step alone: steps that share none may run at the same time.
   mlir::Value ownCounters(int64_t count);
 
+  /// Memory of this step alone.
+  mlir::Value workspace(llvm::ArrayRef<int64_t> shape, mlir::Type element);
+
   plan::LaunchOp last; ///< of the step; null: none
 
   /// The kernel with this text, `(…) {…}`, behind its name and these types of arguments; equal ones
@@ -168,6 +171,9 @@ llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingG
 
 /// Counts of exponents (templates/counting.cuh), many tensors in a launch.
 void expandCountExponents(StepLauncher &launcher, plan::CountExponentsOp op);
+
+/// Linear recurrences along rows (templates/recurrence.cuh).
+void expandLinearRecurrence(StepLauncher &launcher, plan::LinearRecurrenceOp op);
 
 /// Rows in groups (templates/routing.cuh, grouped.cuh, matmul_hopper.cuh).
 void expandRoute(StepLauncher &launcher, plan::RouteOp op);

@@ -312,6 +312,21 @@ hydra.model @everything version 1 {
     hydra.return y = %y, z = %z
   }
 
+  // CHECK-LABEL: hydra.entry @recurrences
+  // BOUND-LABEL: hydra.entry @recurrences
+  hydra.entry @recurrences(%x: [B, 3, D] f32, %q: [D, 5] f32, %begins: [B, 3, 1] f32) dims(B) {
+    // CHECK-NEXT: %[[Y:.*]] = hydra.linear_recurrence %x, %q, %q, %q, %q{{$}}
+    // BOUND-NEXT: %[[Y:.*]] = hydra.linear_recurrence %x, %q, %q, %q, %q : tensor<2x3x8xf32>, {{.*}}, tensor<8x5xf32>
+    %y = hydra.linear_recurrence %x, %q, %q, %q, %q
+    // CHECK-NEXT: hydra.linear_recurrence %x, %q, %q, %q, %q, %begins
+    // BOUND-NEXT: hydra.linear_recurrence {{.*}}, %begins : {{.*}}, tensor<2x3x1xf32>
+    %z = hydra.linear_recurrence %x, %q, %q, %q, %q, %begins
+    // CHECK-NEXT: %dx, %dq_re, %dq_im, %dc_re, %dc_im = hydra.linear_recurrence_grad %[[Y]], %x, %q, %q, %q, %q
+    // BOUND-NEXT: %dx, %dq_re, %dq_im, %dc_re, %dc_im = hydra.linear_recurrence_grad %[[Y]], %x, %q, %q, %q, %q : tensor<2x3x8xf32>
+    %dx, %dqr, %dqi, %dcr, %dci = hydra.linear_recurrence_grad %y, %x, %q, %q, %q, %q
+    hydra.return z = %z, a = %dx, b = %dqr, c = %dqi, d = %dcr, e = %dci
+  }
+
   // CHECK-LABEL: hydra.entry @groups
   // BOUND-LABEL: hydra.entry @groups
   hydra.entry @groups(%x: [B, D] f32, %w: [3, F, D] f32, %scores: [B, 3] f32) dims(B) {

@@ -123,6 +123,8 @@ plan.module @all {
     plan.fft(%series : memref<4x6xf32>) -> (%spectra : memref<4x4x2xf32>) {stream = 1 : i64}
     // CHECK: plan.fft(%{{.*}} : memref<4x4x2xf32>) -> (%{{.*}} : memref<4x6xf32>) {inverse, stream = 1 : i64}
     plan.fft(%spectra : memref<4x4x2xf32>) -> (%series : memref<4x6xf32>) {inverse, stream = 1 : i64}
+    // CHECK: plan.linear_recurrence(%{{.*}}, %{{.*}} : memref<4x6xf32>, memref<4x4x2xf32>) -> (%{{.*}} : memref<4x6xf32>) {backward, stream = 1 : i64}
+    plan.linear_recurrence(%series, %spectra : memref<4x6xf32>, memref<4x4x2xf32>) -> (%series : memref<4x6xf32>) {backward, stream = 1 : i64}
     %all = plan.buffer transient comm : memref<12x16xf32>
     // CHECK: plan.all_gather(%{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<12x16xf32>) along 1 {stream = 1 : i64}
     plan.all_gather(%x : memref<4x16xf32>) -> (%all : memref<12x16xf32>) along 1 {stream = 1 : i64}

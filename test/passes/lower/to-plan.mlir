@@ -110,6 +110,21 @@ hydra.model @transforms version 1 {
 
 // -----
 
+// Recurrences are steps of one kind: backward the gradient is in front, and those of operands are behind.
+// CHECK-LABEL: plan.module @recurrences
+// CHECK: plan.linear_recurrence(%[[X:.*]], %[[Q:.*]], %[[Q]], %[[Q]], %[[Q]], %[[BEGINS:.*]] : memref<2x3x4xf32>, {{.*}}, memref<2x3x1xf32>) -> (%[[Y:.*]] : memref<2x3x4xf32>)
+// CHECK-NOT: backward
+// CHECK: plan.linear_recurrence(%[[Y]], %[[X]], %[[Q]], %[[Q]], %[[Q]], %[[Q]] : {{.*}}) -> (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : memref<2x3x4xf32>, memref<4x5xf32>, memref<4x5xf32>, memref<4x5xf32>, memref<4x5xf32>) {{{.*}}backward{{.*}}}
+hydra.model @recurrences version 1 {
+  hydra.entry @y(%x: [2, 3, 4] f32, %q: [4, 5] f32, %begins: [2, 3, 1] f32) {
+    %y = hydra.linear_recurrence %x, %q, %q, %q, %q, %begins
+    %dx, %dqr, %dqi, %dcr, %dci = hydra.linear_recurrence_grad %y, %x, %q, %q, %q, %q
+    hydra.return a = %dx, b = %dqr, c = %dqi, d = %dcr, e = %dci
+  }
+}
+
+// -----
+
 // Rows that begin at an odd number, where no complex number may stand, are transformed elsewhere.
 // CHECK-LABEL: plan.module @odd
 // CHECK: %[[X:.*]] = plan.view %{{.*}} plus 1 : memref<1x9xf32> to memref<1x8xf32, strided<[9, 1]>>

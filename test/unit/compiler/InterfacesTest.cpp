@@ -340,7 +340,8 @@ TEST(PrecisionClass, KeepsStatisticsLossesAndUpdatesInFull) {
     else if (llvm::is_contained({OpClass::norm, OpClass::softmax, OpClass::reduce}, kind) ||
              llvm::isa<EmbeddingGradOp>(op))
       EXPECT_EQ(found, Precision::Full);
-    else if (kind == OpClass::loss || kind == OpClass::optimizer || kind == OpClass::fft)
+    else if (kind == OpClass::loss || kind == OpClass::optimizer || kind == OpClass::fft ||
+             kind == OpClass::scan)
       EXPECT_EQ(found, Precision::Exact);
     else if (llvm::isa<TopKOp, CompactOp, RouteOp>(op)) // an order and counts, not values
       EXPECT_EQ(found, Precision::Exact);

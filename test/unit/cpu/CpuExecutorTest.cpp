@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -331,6 +332,96 @@ TEST(CpuExecutor, TransformsBringRowsBackTimesTheirLength) {
   }
 }
 
+/// Against sums in double, and with the same bits for any number of threads: more channels than a
+/// task has, and rows whose states are computed again in several parts.
+TEST(CpuExecutor, RecurrencesAndTheirGradients) {
+  constexpr int64_t B = 2, S = 70, D = 20, N = 3;
+  for (const bool marked : {false, true}) {
+    PlanBuilder builder;
+    const auto rows = [&](const char *name) { return builder.tensor(name, {B, S, D}); };
+    const auto terms = [&](const char *name) { return builder.tensor(name, {D, N}); };
+    const uint32_t x = rows("x"), y = rows("y"), dy = rows("dy"), dx = rows("dx"),
+                   marks = builder.tensor("begins", {B, S, 1});
+    const std::array in = {terms("q_re"), terms("q_im"), terms("c_re"), terms("c_im")};
+    const std::array out = {terms("dq_re"), terms("dq_im"), terms("dc_re"), terms("dc_im")};
+    hydra::planfile::LinearRecurrenceT forward, backward;
+    backward.backward = true;
+    std::vector operands = {reads(x), reads(in[0]), reads(in[1]), reads(in[2]), reads(in[3])};
+    if (marked)
+      operands.push_back(reads(marks));
+    std::vector first = operands, second = operands;
+    first.push_back(writes(y));
+    second.insert(second.begin(), reads(dy));
+    for (const uint32_t result : {dx, out[0], out[1], out[2], out[3]})
+      second.push_back(writes(result));
+    builder.program("main", blocks(call(forward, first), call(backward, second)));
+    const PlanFile file = builder.load();
+
+    const std::vector<float> xs = randomFloats(B * S * D, 1), dys = randomFloats(B * S * D, 2);
+    std::vector<float> begins(B * S), p[4];
+    for (int64_t i = 0; i < B * S; ++i)
+      begins[i] = i % 23 == 5 ? 1.0F : 0.0F;
+    for (int i = 0; i < 4; ++i) {
+      p[i] = randomFloats(D * N, 3 + i);
+      if (i < 2)
+        for (float &number : p[i])
+          number *= 0.6F;
+    }
+    using Complex = std::complex<double>;
+    std::vector<double> ys(B * S * D), dxs(B * S * D);
+    std::vector<Complex> dq(D * N), dc(D * N);
+    for (int64_t b = 0; b < B; ++b)
+      for (int64_t d = 0; d < D; ++d)
+        for (int64_t at = d * N; at < (d + 1) * N; ++at) {
+          const Complex q(p[0][at], p[1][at]), c(p[2][at], p[3][at]);
+          const auto kept = [&](int64_t t) { return marked && begins[b * S + t] > 0 ? 0.0 : 1.0; };
+          std::vector<Complex> h(S + 1);
+          for (int64_t t = 0; t < S; ++t) {
+            h[t + 1] = q * kept(t) * h[t] + double(xs[(b * S + t) * D + d]);
+            ys[(b * S + t) * D + d] += (c * h[t + 1]).real();
+          }
+          Complex g;
+          for (int64_t t = S; t-- > 0;) {
+            const double gradient = dys[(b * S + t) * D + d];
+            g += std::conj(c) * gradient;
+            dxs[(b * S + t) * D + d] += g.real();
+            dq[at] += kept(t) * std::conj(h[t]) * g;
+            dc[at] += gradient * std::conj(h[t + 1]);
+            g *= std::conj(q) * kept(t);
+          }
+        }
+
+    std::vector<float> before;
+    for (const unsigned threads : {1, 2}) {
+      CpuExecutor executor(file, {.threads = threads});
+      writeFloats(executor, x, xs);
+      writeFloats(executor, dy, dys);
+      writeFloats(executor, marks, begins);
+      for (int i = 0; i < 4; ++i)
+        writeFloats(executor, in[i], p[i]);
+      executor.run(0);
+      std::vector<float> all = readFloats(executor, y, B * S * D);
+      const std::vector<float> back = readFloats(executor, dx, B * S * D);
+      for (int64_t i = 0; i < B * S * D; ++i) {
+        EXPECT_NEAR(all[i], ys[i], 1e-5);
+        EXPECT_NEAR(back[i], dxs[i], 1e-5);
+      }
+      all.insert(all.end(), back.begin(), back.end());
+      for (int i = 0; i < 4; ++i) {
+        const std::vector<float> sums = readFloats(executor, out[i], D * N);
+        for (int64_t at = 0; at < D * N; ++at) {
+          const Complex expected = i < 2 ? dq[at] : dc[at];
+          EXPECT_NEAR(sums[at], i % 2 == 0 ? expected.real() : expected.imag(), 1e-4);
+        }
+        all.insert(all.end(), sums.begin(), sums.end());
+      }
+      if (before.empty())
+        before = all;
+      EXPECT_EQ(all, before);
+    }
+  }
+}
+
 TEST(CpuExecutor, ExponentsAreAddedToCounters) {
   using hydra::planfile::DType;
   PlanBuilder builder;
@@ -608,6 +699,19 @@ TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
   });
   refuses("spectra have shape [2, 4, 2]; expected a dense [2, 5, 2]", FftT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("x", {2, 8})), writes(b.tensor("y", {2, 4, 2}))};
+  });
+  const hydra::planfile::LinearRecurrenceT recurrence;
+  const auto recurrenceOf = [](PlanBuilder &b, std::vector<int64_t> q, std::vector<int64_t> y) {
+    return std::vector{reads(b.tensor("x", {2, 3, 4})), reads(b.tensor("q_re", std::move(q))),
+                       reads(b.tensor("q_im", {4, 5})), reads(b.tensor("c_re", {4, 5})),
+                       reads(b.tensor("c_im", {4, 5})), writes(b.tensor("y", std::move(y)))};
+  };
+  refuses("q_re has shape [3, 5]; expected a dense [4, 5]", recurrence,
+          [&](PlanBuilder &b) { return recurrenceOf(b, {3, 5}, {2, 3, 4}); });
+  refuses("y has shape [2, 4, 3]; expected a dense [2, 3, 4]", recurrence,
+          [&](PlanBuilder &b) { return recurrenceOf(b, {4, 5}, {2, 4, 3}); });
+  refuses("2 arguments; expected 6 to 7", recurrence, [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("x", {2, 3, 4})), writes(b.tensor("y", {2, 3, 4}))};
   });
   hydra::planfile::CountExponentsT counting;
   const auto counters = [](PlanBuilder &b, int64_t count) {
