@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -88,8 +89,14 @@ Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given
   }
 }
 
-Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t rank)
+const char *hydra::runtime::randomTokensText(IdDistribution ids) {
+  return ids == IdDistribution::zipf ? "random tokens by Zipf's law" : "random tokens";
+}
+
+Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t rank,
+             IdDistribution ids)
     : seed(seed), synthetic(true) {
+  std::map<int64_t, std::shared_ptr<const support::ZipfIds>> laws; // by how many ids there are
   const double position =
       static_cast<double>(program.context()) - static_cast<double>(lengthOfCall(plan, program));
   for (const Input *input : *program.inputs()) {
@@ -103,6 +110,12 @@ Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t r
       entry.settled = rows.size() == entry.values.size();
       if (entry.settled)
         entry.values = std::move(rows);
+    }
+    if (ids == IdDistribution::zipf && input->kind() != InputKind::values) {
+      auto &law = laws[input->limit()];
+      if (!law)
+        law = std::make_shared<const support::ZipfIds>(static_cast<uint64_t>(input->limit()));
+      entry.zipf = law;
     }
     entries.push_back(std::move(entry));
   }
@@ -159,9 +172,9 @@ void Batch::drawSynthetic(uint64_t draw) {
       if (entry.input->kind() == InputKind::values)
         value = support::inverseNormalCdf(numbers.uniform53(i));
       else { // rows of length + 1 tokens; labels are one ahead
-        value =
-            std::floor(text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0)) *
-                       static_cast<double>(entry.input->limit()));
+        const double u = text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0));
+        value = entry.zipf ? static_cast<double>((*entry.zipf)(u))
+                           : std::floor(u * static_cast<double>(entry.input->limit()));
       }
       support::fromDoubles(dtype, std::span(&value, 1),
                            std::span(entry.values).subspan(at * size, size));

@@ -3,8 +3,10 @@
 
 #include "runtime/run/Executor.h"
 #include "runtime/run/TensorValues.h"
+#include "runtime/support/ZipfIds.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,6 +25,13 @@ public:
   virtual Rows next() = 0;
 };
 
+/// How ids that nobody gives are distributed over the valid ones: all alike, or by
+/// support::ZipfIds.
+enum class IdDistribution { uniform, zipf };
+
+/// Such ids, as messages and checkpoints call them.
+const char *randomTokensText(IdDistribution ids);
+
 /// The inputs of one program, as the rank `rank` of the plan's mesh has them: of what ranks share
 /// out, the rows that are its own. Writing them allocates nothing.
 class Batch {
@@ -32,11 +41,10 @@ public:
   Batch(const planfile::Plan &plan, const planfile::Program &program, const GivenTensors &given,
         uint32_t rank = 0);
 
-  /// Ids drawn uniformly from the valid ones, other values from a normal distribution. Tokens and
-  /// labels of one shape [.., S] read the same random text: labels[.., s] is the token after
-  /// tokens[.., s].
+  /// Ids drawn from the valid ones, other values from a normal distribution. Tokens and labels of
+  /// one shape [.., S] read the same random text: labels[.., s] is the token after tokens[.., s].
   Batch(const planfile::Plan &plan, const planfile::Program &program, uint64_t seed,
-        uint32_t rank = 0);
+        uint32_t rank = 0, IdDistribution ids = IdDistribution::uniform);
 
   /// Tokens and labels, which must be all that the program takes, from `source`, which must outlive
   /// the batch. There are none before the first `advance`.
@@ -59,7 +67,8 @@ private:
     const planfile::Tensor *tensor;
     BatchPart part;
     std::vector<std::byte> values;
-    bool settled = false; ///< values that no draw changes
+    bool settled = false;                              ///< values that no draw changes
+    std::shared_ptr<const support::ZipfIds> zipf = {}; ///< null: ids are uniform
   };
 
   void drawSynthetic(uint64_t draw);

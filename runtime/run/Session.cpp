@@ -82,7 +82,7 @@ std::vector<int64_t> endsOfPhases(const Plan &plan) {
 std::string dataOf(const SessionOptions &options) {
   return options.text     ? options.text->identity()
          : options.inputs ? "given inputs"
-                          : "random tokens";
+                          : randomTokensText(options.ids);
 }
 
 } // namespace
@@ -285,7 +285,7 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
   for (uint64_t i = 0; i < (source ? runs : 1); ++i)
     batches.push_back(source  ? Batch(plan, program, *source)
                       : given ? Batch(plan, program, *given, rank())
-                              : Batch(plan, program, seed(), rank()));
+                              : Batch(plan, program, seed(), rank(), options.ids));
   part.batches = StepBatches(std::move(batches));
   return part;
 }
@@ -374,7 +374,7 @@ std::vector<Session::SmallOutput> Session::smallOutputs() const {
 std::string Session::note() const {
   std::vector<std::string> drawn;
   if (!options.text && !given)
-    drawn.emplace_back("random tokens");
+    drawn.emplace_back(randomTokensText(options.ids));
   if (!options.resume && !options.weights && (!given || !hasParameters(file, *given)))
     drawn.emplace_back("initial parameters");
   if (drawsAdapters)

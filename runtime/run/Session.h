@@ -41,6 +41,7 @@ struct SessionOptions {
   std::optional<std::filesystem::path> adapter;  // values of adapters beside them
   std::optional<std::filesystem::path> averages; // safetensors: of parameters, to be used instead
   std::optional<uint64_t> seed;                  // of initial values and random batches; default 0
+  IdDistribution ids = IdDistribution::uniform;  // of random batches
   std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
   PolicyFlags policies = {};                     // see StepPolicies
   int64_t steps = 0;                             // of the whole run, where schedules may end

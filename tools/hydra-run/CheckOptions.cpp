@@ -164,6 +164,10 @@ private:
       fail("--prefetch-threads {} and --prefetch-batches {}: either threads keep batches ready, or "
            "both are 0",
            *options.prefetchThreads, *options.prefetchBatches);
+    if (options.ids && trainPlan && options.steps == 0 && !options.repeats())
+      fail("--ids is of use only with --steps, --bench or --profile of a train plan");
+    if (options.ids && !takesIds())
+      fail("--ids: no program of {} takes tokens", plan);
     if (options.evalOnly && !trainPlan)
       fail("--eval-only: {} is a {} plan; train plans have a program that measures", plan,
            support::shown(mode));
@@ -171,6 +175,14 @@ private:
       fail("--eval-only needs --data, --mix or --eval-data");
     if (!measuresText && !options.tokenizer.empty() && !options.writesText())
       fail("--tokenizer says what --data holds, which is not given");
+  }
+
+  bool takesIds() const {
+    for (const planfile::Program *program : *file.plan().programs())
+      for (const planfile::Input *input : *program->inputs())
+        if (input->kind() != planfile::InputKind::values)
+          return true;
+    return false;
   }
 
   const RunOptions &options;

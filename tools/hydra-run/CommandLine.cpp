@@ -55,17 +55,19 @@ bool isOtherJob(const Arguments &now) {
          });
 }
 
+bool has(const Arguments &all, const std::string &flag) {
+  return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
+}
+
 /// What such a job takes of the run's flags: what it reads, and where it runs.
-bool isForOtherJobs(const std::string &flag) {
+bool isForOtherJobs(const std::string &flag, const Arguments &now) {
+  if (flag == "--ids") // read by steps alone
+    return has(now, "--bench") || has(now, "--profile");
   constexpr std::array kFlags = {
       "--data",         "--mix",    "--packed",  "--tokenizer",        "--eval-data",
       "--eval-batches", "--device", "--threads", "--prefetch-threads", "--prefetch-batches",
       "--ranks",        "--gpus"};
   return std::ranges::find(kFlags, flag) != kFlags.end();
-}
-
-bool has(const Arguments &all, const std::string &flag) {
-  return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
 }
 
 bool isOfRanks(const std::string &flag) { return flag == "--ranks" || flag == "--gpus"; }
@@ -122,7 +124,7 @@ std::vector<std::string> mergedWords(const Arguments &before, const Arguments &n
   };
   for (const auto &group : before)
     if (group.first != "plan" && group.first != "--resume" && group.first != "--run" &&
-        !has(now, group.first) && (goesOn || isForOtherJobs(group.first)) &&
+        !has(now, group.first) && (goesOn || isForOtherJobs(group.first, now)) &&
         !isOfOtherRanks(group, now))
       add(group);
   for (const auto &group : now)

@@ -1,6 +1,7 @@
 // The command line of hydra-run.
 #pragma once
 
+#include "runtime/run/Batch.h"
 #include "runtime/run/Generate.h"
 #include "runtime/run/PolicyFlags.h"
 #include "runtime/run/Scalars.h"
@@ -23,6 +24,7 @@ inline constexpr int kMostRepeats = 1 << 30;
 struct RunOptions {
   std::string plan;
   std::optional<std::string> inputs, outputs;
+  std::optional<runtime::IdDistribution> ids; // default: uniform
 
   std::vector<std::string> data, mix, evalData; // the last: NAME=PATH
   bool packed = false;

@@ -56,6 +56,19 @@ void hydra::addData(CLI::App &app, RunOptions &options) {
               "them, or none: then they are initialised); every step gets the same values")
       ->excludes("--data")
       ->excludes("--mix");
+  group
+      .option<std::string>(
+          "--ids", "KIND",
+          [&options](const std::string &kind) {
+            options.ids =
+                kind == "zipf" ? runtime::IdDistribution::zipf : runtime::IdDistribution::uniform;
+          },
+          "which random tokens there are without --data, --mix and --inputs: uniform, or zipf "
+          "(token k, from 0, with a probability in proportion to 1 / (k + 1)) (default: uniform)")
+      ->check(CLI::IsMember({"uniform", "zipf"}))
+      ->excludes("--data")
+      ->excludes("--mix")
+      ->excludes("--inputs");
   group.option(
       "--outputs", "FILE", options.outputs,
       "safetensors to write: the program's outputs; for a train plan losses [N+1] (of N steps, "

@@ -50,7 +50,10 @@ std::unique_ptr<text::Tokenizer> readTokenizer(const RunOptions &options) {
 }
 
 std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
-  return text ? text->description() : options.inputs ? *options.inputs : "random tokens";
+  return text ? text->description()
+         : options.inputs
+             ? *options.inputs
+             : runtime::randomTokensText(options.ids.value_or(runtime::IdDistribution::uniform));
 }
 
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
@@ -124,6 +127,7 @@ sessionOptions(const RunOptions &options,
           .averages = files.averages,
           // Of a finished run only the sampling has a seed to choose.
           .seed = checkpoint && onlyGenerates(options) ? std::nullopt : options.seed,
+          .ids = options.ids.value_or(runtime::IdDistribution::uniform),
           .scalars = changes,
           .policies = options.policies,
           .steps = options.steps,

@@ -295,6 +295,46 @@ TEST_F(SessionTest, SyntheticTokensFollowThePublishedStream) {
   }
 }
 
+TEST_F(SessionTest, SyntheticTokensByZipfsLaw) {
+  const PlanFile file = smallTraining().load();
+  SessionOptions options;
+  options.seed = 9;
+  options.ids = IdDistribution::zipf;
+  const auto idsOfSteps = [&] {
+    CpuExecutor executor(file, {.threads = 1});
+    Session session(file, executor, options);
+    EXPECT_EQ(session.note(), "random tokens by Zipf's law and initial parameters of seed 9");
+    EXPECT_EQ(session.state().data, "random tokens by Zipf's law");
+    std::vector<int32_t> all;
+    for (int step = 0; step < 3; ++step) {
+      session.advance();
+      for (const uint32_t input : {1U, 2U}) {
+        std::array<int32_t, 6> ids;
+        executor.read(file.plan().programs()->Get(0)->inputs()->Get(input)->tensor(),
+                      std::as_writable_bytes(std::span(ids)));
+        all.insert(all.end(), ids.begin(), ids.end());
+      }
+    }
+    return all;
+  };
+  std::vector<int32_t> expected;
+  const support::ZipfIds law(8);
+  for (uint64_t step = 0; step < 3; ++step) {
+    const support::Philox random(9, "tokens", step);
+    for (const uint64_t ahead : {0U, 1U}) // labels are tokens one ahead
+      for (size_t row = 0; row < 2; ++row)
+        for (size_t s = 0; s < 3; ++s)
+          expected.push_back(static_cast<int32_t>(law(random.uniform53(row * 4 + s + ahead))));
+  }
+  EXPECT_EQ(idsOfSteps(), expected);
+  EXPECT_EQ(idsOfSteps(), expected);
+  options.seed = 10;
+  options.ids = IdDistribution::uniform;
+  CpuExecutor executor(file, {.threads = 1});
+  EXPECT_EQ(Session(file, executor, options).note(),
+            "random tokens and initial parameters of seed 10");
+}
+
 TEST_F(SessionTest, ACallLeavesItsOutputsByName) {
   PlanBuilder builder;
   builder.plan.header->mode = "grad";
