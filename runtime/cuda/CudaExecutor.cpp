@@ -7,6 +7,7 @@
 #include "runtime/cuda/KernelCode.h"
 #include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/NodeBuilder.h"
+#include "runtime/cuda/Nvml.h"
 #include "runtime/cuda/Transfers.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
@@ -248,6 +249,11 @@ public:
                              matmul.run(addresses, scratch.get(), device.stream);
                            });
     return 2.0 * size * size * size / seconds;
+  }
+
+  std::unique_ptr<DeviceWatch> watch() override {
+    constexpr std::chrono::milliseconds interval{50}; // what is counted moves no faster
+    return watchGpu(Nvml::find(), device.busId(), interval);
   }
 
   std::vector<StepTime> stepTimes() override {

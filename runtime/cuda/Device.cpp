@@ -97,6 +97,13 @@ int Device::attribute(CUdevice_attribute which) const {
   return value;
 }
 
+std::string Device::busId() const {
+  std::array<char, 32> text{};
+  driver().check(driver().cuDeviceGetPCIBusId(text.data(), text.size(), device),
+                 "cannot ask the GPU where it is");
+  return text.data();
+}
+
 void Device::wait(const std::string &what) const {
   driver().check(driver().cuStreamSynchronize(stream), what);
 }

@@ -80,6 +80,8 @@ public:
   void download(CUdeviceptr from, std::span<std::byte> bytes) const;
 
   int attribute(CUdevice_attribute which) const;
+  /// Such as `0000:3b:00.0`.
+  std::string busId() const;
 
   std::vector<CUstream> streams; ///< as many as the plan's programs have at most
   CUstream stream = nullptr;     ///< the first

@@ -23,6 +23,7 @@ struct Driver {
   X(cuDeviceGetName, cuDeviceGetName)                                                              \
   X(cuDeviceGetAttribute, cuDeviceGetAttribute)                                                    \
   X(cuDeviceGetUuid, cuDeviceGetUuid_v2)                                                           \
+  X(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId)                                                      \
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                                            \
   X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                                       \
   X(cuCtxSetCurrent, cuCtxSetCurrent)                                                              \

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,11 @@ struct Spread {
 Spread spreadOf(std::vector<double> values);
 
 /// Median, mean, deviation and minimum, tokens and FLOPs a second at the median, beside the rate of
-/// a large matmul and the vendor's peak where they are known, and peak bytes.
+/// a large matmul and the vendor's peak where they are known, what the device told while it ran
+/// them, and peak bytes.
 std::string benchText(const PlanFile &file, const Session &session, Executor &executor,
-                      const std::vector<double> &seconds);
+                      const std::vector<double> &seconds,
+                      const std::optional<DeviceReadings> &device = {});
 
 /// Seconds of steps in their order.
 struct BenchTimes {
@@ -35,8 +38,12 @@ struct BenchTimes {
 
 /// {"plan", "warm_up_seconds": [...], "step_seconds": [...], "tokens", "flops",
 /// "predicted_microseconds", "arena_bytes", "process_bytes"}: tokens, FLOPs and the prediction are
-/// of one step.
+/// of one step. Behind these, of a device that is watched, {"clock_mhz", "clock_min_mhz",
+/// "clock_max_mhz", "tflops_per_ghz", "watts", "joules", "joules_counted", "celsius", "throttled",
+/// "device_samples", "device_unknown"}: medians, mean watts, joules of a step (by a counter of the
+/// device, or mean watts times the time), the highest temperature, in how many samples what
+/// throttled the clock, and what is not known, which is null.
 std::string benchJson(const PlanFile &file, const Session &session, Executor &executor,
-                      const BenchTimes &times);
+                      const BenchTimes &times, const std::optional<DeviceReadings> &device = {});
 
 } // namespace hydra::runtime

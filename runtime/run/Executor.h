@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan_generated.h"
+#include "runtime/run/DeviceWatch.h"
 
 #include <array>
 #include <chrono>
@@ -115,6 +116,8 @@ public:
   virtual uint32_t multiprocessors() const { return 0; }
   /// FLOP/s of a large bf16 matmul, measured now; nothing where that is of no use or impossible.
   virtual std::optional<double> matmulRate() { return std::nullopt; }
+  /// What the device tells of its clock and power from now on; null where it tells nothing.
+  virtual std::unique_ptr<DeviceWatch> watch() { return nullptr; }
 
   /// Bytes that the plan's segments take.
   virtual uint64_t arenaBytes() const = 0;

@@ -246,6 +246,11 @@ void Measurer::run(const Case &one, const std::filesystem::path &folder, Json &r
   for (const char *name :
        {"tokens", "flops", "predicted_microseconds", "arena_bytes", "process_bytes"})
     bench[name] = json.at(name);
+  // What GPUs tell of themselves; a number may be null.
+  for (const char *name : {"clock_mhz", "clock_min_mhz", "clock_max_mhz", "tflops_per_ghz", "watts",
+                           "joules", "celsius", "throttled"})
+    if (json.contains(name) && !json.at(name).is_null())
+      bench[name] = json.at(name);
   const double median = bench["median_ms"].get<double>() / 1e3;
   bench["tokens_per_second"] = json.at("tokens").get<double>() / median;
   bench["flops_per_second"] = json.at("flops").get<double>() / median;

@@ -121,6 +121,9 @@ void hydra::repeat(const RunOptions &options, const runtime::PlanFile &file,
   runtime::StepProfiler profiler(executor, session);
   const int warmUpSteps = options.benchWarmup.value_or(kWarmUpSteps);
   const bool asksFirst = !options.profile.empty() && warmUpSteps > 0;
+  const bool benches = options.bench > 0 && (options.benchJson || !options.printsJson());
+  // Opened here, so that the device is as busy as ever when the measured steps begin.
+  const std::unique_ptr<runtime::DeviceWatch> watch = benches && leads ? executor.watch() : nullptr;
   std::vector<double> warmUp;
   if (asksFirst) {
     profiler.begin();
@@ -130,12 +133,16 @@ void hydra::repeat(const RunOptions &options, const runtime::PlanFile &file,
   }
   for (const double time : runtime::timeSteps(session, warmUpSteps - (asksFirst ? 1 : 0)))
     warmUp.push_back(time);
-  if (options.bench > 0 && (options.benchJson || !options.printsJson())) {
+  if (benches) {
+    if (watch)
+      watch->begin();
     const std::vector<double> seconds = runtime::timeSteps(session, count);
+    const auto device = watch ? std::optional(watch->end()) : std::nullopt;
     if (!options.printsJson())
-      print(runtime::benchText(file, session, executor, seconds));
+      print(runtime::benchText(file, session, executor, seconds, device));
     if (options.benchJson && leads)
-      writeText(*options.benchJson, runtime::benchJson(file, session, executor, {warmUp, seconds}));
+      writeText(*options.benchJson,
+                runtime::benchJson(file, session, executor, {warmUp, seconds}, device));
   }
   if (options.profile.empty())
     return;

@@ -457,6 +457,71 @@ TEST(Reports, LaunchesInTimeLines) {
   EXPECT_EQ(found.at("Xcpu_op").at("ts"), 1.5e6);
 }
 
+/// What a device told while it ran 4 steps of 0.5 s and 6e11 FLOPs.
+TEST(Reports, BenchOfADeviceThatIsWatched) {
+  PlanBuilder builder = smallTraining();
+  builder.plan.programs[0]->cost = hydra::planfile::Cost(600000000000, 1, 1.0);
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  Session session(file, executor, {});
+  const std::vector<double> none, seconds(4, 0.5);
+  const auto text = [&](const DeviceReadings &readings) {
+    const std::string all = benchText(file, session, executor, seconds, readings);
+    const size_t at = all.find("  device");
+    return all.substr(at, all.find("  peak") - at);
+  };
+  const auto json = [&](const std::optional<DeviceReadings> &readings) {
+    return nlohmann::ordered_json::parse(
+        benchJson(file, session, executor, {none, seconds}, readings));
+  };
+  DeviceReadings readings;
+  readings.megahertz = {1980, 1500, 1400, 1300};
+  readings.watts = {600, 700, 650, 690};
+  readings.celsius = {60, 61.0, 64, 63};
+  readings.joules = 1400;
+  readings.seconds = 2;
+  readings.throttled = {{"power cap", 3}, {"thermal limit", 1}};
+  readings.samples = 4;
+  EXPECT_EQ(text(readings),
+            "  device: 1450 MHz (1300 to 1980), 0.8 TFLOP/s per GHz, 660 W, 350 J a "
+            "step, 64 C, throttled by power cap (3 of 4 samples), thermal limit (1 "
+            "of 4)\n");
+  const nlohmann::ordered_json all = json(readings), before = json({});
+  EXPECT_EQ(before.size(), 8U);
+  EXPECT_EQ(std::prev(before.end()).key(), "process_bytes");
+  const auto behind = std::next(all.begin(), 8);
+  EXPECT_EQ(behind.key(), "clock_mhz");
+  EXPECT_EQ(all["clock_mhz"], 1450);
+  EXPECT_EQ(all["clock_min_mhz"], 1300);
+  EXPECT_EQ(all["clock_max_mhz"], 1980);
+  EXPECT_NEAR(all["tflops_per_ghz"].get<double>(), 1.2 / 1.45, 1e-9);
+  EXPECT_EQ(all["watts"], 660);
+  EXPECT_EQ(all["joules"], 350);
+  EXPECT_EQ(all["joules_counted"], true);
+  EXPECT_EQ(all["celsius"], 64);
+  EXPECT_EQ(all["throttled"], nlohmann::json({{"power cap", 3}, {"thermal limit", 1}}));
+  EXPECT_EQ(all["device_samples"], 4);
+  EXPECT_EQ(all["device_unknown"], nlohmann::json::array());
+
+  readings = {};
+  readings.watts = {600, 700};
+  readings.seconds = 2;
+  readings.throttled.emplace();
+  readings.samples = 2;
+  readings.unknown = {"clock: Not Supported"};
+  EXPECT_EQ(text(readings),
+            "  device: 650 W, 325 J a step (power x time), not throttled, not known: "
+            "clock: Not Supported\n");
+  EXPECT_EQ(json(readings)["joules"], 325);
+  EXPECT_EQ(json(readings)["joules_counted"], false);
+  EXPECT_TRUE(json(readings)["clock_mhz"].is_null() && json(readings)["celsius"].is_null());
+
+  readings = {};
+  readings.unknown = {"there is no libnvidia-ml.so.1"};
+  EXPECT_EQ(text(readings), "  device: not known: there is no libnvidia-ml.so.1\n");
+  EXPECT_TRUE(json(readings)["throttled"].is_null() && json(readings)["joules"].is_null());
+}
+
 TEST(Reports, BenchProfileAndStartup) {
   PlanBuilder builder = smallTraining();
   builder.plan.locations.push_back(hydra::planfile::Location(0, 41, 10));
@@ -471,6 +536,9 @@ TEST(Reports, BenchProfileAndStartup) {
   EXPECT_CONTAINS(bench, "median ms");
   EXPECT_CONTAINS(bench, "(" + std::to_string(executor.arenaBytes()) + " bytes)");
   EXPECT_EQ(session.steps(), 4);
+
+  EXPECT_EQ(bench.find("device"), std::string::npos) << "a CPU is not watched";
+  EXPECT_FALSE(executor.watch());
 
   executor.setProfiling(true);
   timeSteps(session, 2);

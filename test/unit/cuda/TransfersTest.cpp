@@ -256,6 +256,18 @@ TEST_F(Transfers, ArriveInAnyOrder) {
   }
 }
 
+/// There is NVML or not: it knows no GPU where the driver says that this one is.
+TEST_F(Transfers, AGpuThatNvmlDoesNotKnowIsNotWatched) {
+  const PlanFile file = loaded(forGpu());
+  const auto executor = makeCudaExecutor(file, {.graph = false});
+  const auto watch = executor->watch();
+  ASSERT_TRUE(watch);
+  watch->begin();
+  const DeviceReadings readings = watch->end();
+  EXPECT_EQ(readings.samples, 0U);
+  EXPECT_EQ(readings.unknown.size(), 1U);
+}
+
 TEST_F(Transfers, FillHalvesToTheirEnds) {
   Tensors tensors(0);
   for (const size_t bytes : {kHalf, size_t{64}, kHalf - 64, size_t{64}, kHalf - 65, size_t{65},

@@ -207,6 +207,13 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetPCIBusId(char *bus, int length, CUdevice) {
+  constexpr std::string_view none = "ffff:ff:1f.0"; // where no machine has a GPU
+  const size_t count = none.copy(bus, static_cast<size_t>(length) - 1);
+  bus[count] = '\0';
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice) {
   *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
            : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
