@@ -1,6 +1,7 @@
 // Code for all kernels of a plan.
 #pragma once
 
+#include "compiler/codegen/KernelResources.h"
 #include "dialects/hydra/Hydra.h"
 #include "dialects/plan/Plan.h"
 
@@ -8,6 +9,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +23,14 @@ struct KernelCode {
   planfile::Dim3 grid, block;
   uint32_t sharedBytes = 0;
   bool early = false; ///< it waits itself for the kernels in front of it (Kernel in plan.fbs)
+  std::optional<KernelResources> resources; ///< where they are asked for
 };
 
 struct CompiledKernels {
   std::vector<planfile::BlobT> blobs;   ///< empty without kernels
   llvm::StringMap<KernelCode> kernels;  ///< by name
   std::vector<std::string> cpuFeatures; ///< that the code needs
+  std::vector<std::string> warnings;    ///< of an assembler, of no kernel alone; where asked for
 };
 
 planfile::BlobT blobOf(planfile::BlobKind kind, std::vector<uint8_t> data);

@@ -25,6 +25,9 @@ struct CodeOptions {
   /// the time to compile, several times that to run, and computes the same bits.
   bool optimised = true;
   cpu::ObjectCache *objects = nullptr; ///< of plans for CPUs compiled before; null: none
+  /// Where the backend `tellsResources`: what each kernel takes, as its assembler says. The code is
+  /// the same.
+  bool resources = false;
 };
 
 class TargetBackend {
@@ -87,6 +90,9 @@ public:
   virtual bool canUseSums(plan::MatmulOp, llvm::ArrayRef<plan::LaunchOp>, TargetAttr) const {
     return false;
   }
+
+  /// Whether kernels have an assembler that says what they take (KernelResources.h).
+  virtual bool tellsResources() const { return false; }
 
   /// Compiles every `plan.kernel`. Equal input gives equal bytes. Reports what cannot be compiled.
   virtual llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,

@@ -76,7 +76,23 @@ std::string assemblerVersion() {
   return text.empty() ? text : text + " " + kAssembleOption;
 }
 
-Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
+namespace {
+
+/// What a compiler made of a text, and what it said.
+template <typename Code> struct Compiled {
+  Code code;
+  std::string log;
+};
+
+/// Without the zero at its end.
+std::string textOf(ArrayRef<uint8_t> bytes) {
+  return StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()).rtrim('\0').str();
+}
+
+} // namespace
+
+static Expected<Compiled<CompiledSource>>
+compileSource(const std::string &source, const std::string &architecture, const char *option) {
   const SharedLibrary &nvrtc = sourceCompiler();
   if (!nvrtc)
     return missing("NVRTC (libnvrtc.so)", "compiles attention and copies for GPUs");
@@ -102,20 +118,39 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
   std::string target = "--gpu-architecture=" + architecture;
   SmallVector<const char *, 8> options{target.c_str()};
   options.append(kSourceOptions.begin(), kSourceOptions.end());
+  if (option)
+    options.push_back(option);
   int status = compile(program, static_cast<int>(options.size()), options.data());
+  std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
   if (status != 0) {
-    std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
     destroy(&program);
     return createStringError("NVRTC: " + std::string(log.begin(), log.end()));
   }
-  CompiledSource result{read(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN"),
-                        read(program, "nvrtcGetPTXSize", "nvrtcGetPTX")};
+  Compiled<CompiledSource> result{{read(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN"),
+                                   read(program, "nvrtcGetPTXSize", "nvrtcGetPTX")},
+                                  textOf(log)};
   destroy(&program);
   return result;
 }
 
-Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
-                                                       const std::string &architecture) {
+Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
+  auto compiled = compileSource(source, architecture, /*option=*/nullptr);
+  if (!compiled)
+    return compiled.takeError();
+  return std::move(compiled->code);
+}
+
+// Machine code has a note of the options it was made with, so that of a plan is made without these.
+Expected<std::string> sourceLog(const std::string &source, const std::string &architecture) {
+  auto compiled = compileSource(source, architecture, "--ptxas-options=-v");
+  if (!compiled)
+    return compiled.takeError();
+  return std::move(compiled->log);
+}
+
+/// Nothing where the library is missing.
+static Expected<std::optional<Compiled<std::vector<uint8_t>>>>
+assemble(const std::string &ptx, const std::string &architecture, const char *option) {
   const SharedLibrary &linker = linkerLibrary();
   if (!linker)
     return std::nullopt;
@@ -130,31 +165,59 @@ Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
   auto *get = newest<int(Handle, void *)>(linker, "nvJitLinkGetLinkedCubin", versions);
   auto *logSize = newest<int(Handle, size_t *)>(linker, "nvJitLinkGetErrorLogSize", versions);
   auto *log = newest<int(Handle, char *)>(linker, "nvJitLinkGetErrorLog", versions);
+  auto *infoSize = newest<int(Handle, size_t *)>(linker, "nvJitLinkGetInfoLogSize", versions);
+  auto *info = newest<int(Handle, char *)>(linker, "nvJitLinkGetInfoLog", versions);
   auto *destroy = newest<int(Handle *)>(linker, "nvJitLinkDestroy", versions);
   if (!create || !add || !complete || !size || !get || !destroy)
     return std::nullopt;
   constexpr int kPtx = 2; // NVJITLINK_INPUT_PTX
   std::string target = "-arch=" + architecture;
-  std::array<const char *, 2> options = {target.c_str(), kAssembleOption};
+  SmallVector<const char *, 3> options = {target.c_str(), kAssembleOption};
+  if (option)
+    options.push_back(option);
+  const auto read = [](Handle handle, auto *size, auto *get) {
+    size_t bytes = 0;
+    std::string text;
+    if (size && get && size(handle, &bytes) == 0 && bytes > 0) {
+      text.resize(bytes);
+      get(handle, text.data());
+    }
+    return text;
+  };
   Handle handle = nullptr;
   if (create(&handle, options.size(), options.data()) != 0)
     return createStringError("nvJitLink refuses " + architecture);
   if (add(handle, kPtx, ptx.c_str(), ptx.size() + 1, "hydra.ptx") != 0 || complete(handle) != 0) {
-    size_t bytes = 0;
-    std::string text;
-    if (logSize && log && logSize(handle, &bytes) == 0 && bytes > 0) {
-      text.resize(bytes);
-      log(handle, text.data());
-    }
+    const std::string text = read(handle, logSize, log);
     destroy(&handle);
     return createStringError("nvJitLink: " + text);
   }
   size_t bytes = 0;
   size(handle, &bytes);
-  std::vector<uint8_t> cubin(bytes);
-  get(handle, cubin.data());
+  Compiled<std::vector<uint8_t>> result{std::vector<uint8_t>(bytes),
+                                        StringRef(read(handle, infoSize, info)).rtrim('\0').str()};
+  get(handle, result.code.data());
   destroy(&handle);
-  return cubin;
+  return result;
+}
+
+Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
+                                                       const std::string &architecture) {
+  auto assembled = assemble(ptx, architecture, /*option=*/nullptr);
+  if (!assembled)
+    return assembled.takeError();
+  if (!*assembled)
+    return std::nullopt;
+  return std::move((*assembled)->code);
+}
+
+Expected<std::string> assemblerLog(const std::string &ptx, const std::string &architecture) {
+  auto assembled = assemble(ptx, architecture, "-Xptxas=-v");
+  if (!assembled)
+    return assembled.takeError();
+  if (!*assembled)
+    return missing("nvJitLink (libnvJitLink.so)", "says what generated kernels take");
+  return std::move((*assembled)->log);
 }
 
 } // namespace hydra::cuda

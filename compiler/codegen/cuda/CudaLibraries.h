@@ -18,6 +18,11 @@ struct CompiledSource {
 llvm::Expected<CompiledSource> compileSource(const std::string &source,
                                              const std::string &architecture);
 
+/// What ptxas says of the kernels that these functions make of a text (AssemblerLog.h). An error
+/// when the library is missing or refuses.
+llvm::Expected<std::string> sourceLog(const std::string &source, const std::string &architecture);
+llvm::Expected<std::string> assemblerLog(const std::string &ptx, const std::string &architecture);
+
 /// What the two compilers are and which version, for code that is kept; empty where one is missing.
 std::string sourceCompilerVersion();
 std::string assemblerVersion();

@@ -100,4 +100,29 @@ KernelCache::assemble(const std::string &ptx, const std::string &architecture) c
   return cubin;
 }
 
+Expected<std::string> KernelCache::log(const std::string &compiler, const std::string &text,
+                                       const std::string &architecture,
+                                       Expected<std::string> (*make)(const std::string &,
+                                                                     const std::string &)) const {
+  if (directory.empty() || compiler.empty())
+    return make(text, architecture);
+  const fs::path file = fileOf(compiler + " log", architecture, text);
+  if (std::optional<CompiledSource> known = read(file))
+    return std::string(known->cubin.begin(), known->cubin.end());
+  Expected<std::string> said = make(text, architecture);
+  if (said)
+    write(file, {{said->begin(), said->end()}, {}});
+  return said;
+}
+
+Expected<std::string> KernelCache::sourceLog(const std::string &source,
+                                             const std::string &architecture) const {
+  return log(sourceCompilerVersion(), source, architecture, cuda::sourceLog);
+}
+
+Expected<std::string> KernelCache::assemblerLog(const std::string &ptx,
+                                                const std::string &architecture) const {
+  return log(assemblerVersion(), ptx, architecture, cuda::assemblerLog);
+}
+
 } // namespace hydra::cuda

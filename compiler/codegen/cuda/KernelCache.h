@@ -27,7 +27,16 @@ public:
   llvm::Expected<std::optional<std::vector<uint8_t>>>
   assemble(const std::string &ptx, const std::string &architecture) const;
 
+  llvm::Expected<std::string> sourceLog(const std::string &source,
+                                        const std::string &architecture) const;
+  llvm::Expected<std::string> assemblerLog(const std::string &ptx,
+                                           const std::string &architecture) const;
+
 private:
+  /// A log of a compiler, which has an entry of its own.
+  llvm::Expected<std::string>
+  log(const std::string &compiler, const std::string &text, const std::string &architecture,
+      llvm::Expected<std::string> (*make)(const std::string &, const std::string &)) const;
   std::filesystem::path fileOf(llvm::StringRef compiler, llvm::StringRef architecture,
                                llvm::StringRef text) const;
   std::optional<CompiledSource> read(const std::filesystem::path &file) const;

@@ -2,6 +2,7 @@
 #include "compiler/targets/cuda/CudaBackend.h"
 
 #include "compiler/codegen/RowKernels.h"
+#include "compiler/codegen/cuda/AssemblerLog.h"
 #include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/PtxModule.h"
@@ -79,6 +80,22 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     compiled.blobs.push_back(blobOf(planfile::BlobKind::ptx, std::move(ptx)));
     return place;
   };
+  // Of the kernels whose code is in a blob.
+  auto addResources = [&](llvm::Expected<std::string> said, uint32_t blob) -> llvm::Error {
+    if (!said)
+      return said.takeError();
+    cuda::AssemblerLog log = cuda::readAssemblerLog(*said);
+    llvm::append_range(compiled.warnings, log.warnings);
+    for (auto &[name, kernel] : compiled.kernels) {
+      if (kernel.blob != blob)
+        continue;
+      const auto found = log.kernels.find(kernel.symbol);
+      if (found == log.kernels.end())
+        return llvm::createStringError("ptxas says nothing of kernel " + name);
+      kernel.resources = found->second;
+    }
+    return llvm::Error::success();
+  };
   if (code.size() > 0) {
     llvm::Expected<std::string> ptx = code.compile();
     if (!ptx)
@@ -97,6 +114,9 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
       kernel.block = planfile::Dim3(shape.threads, 1, 1);
       kernel.early = early;
     }
+    if (how.resources)
+      if (auto error = addResources(cache.assemblerLog(*ptx, target.code), binary))
+        return fail(std::move(error));
   }
   std::string source = cuda::templateSource(module);
   if (source.empty())
@@ -118,6 +138,9 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     entry.sharedBytes = shape[4];
     entry.early = early;
   }
+  if (how.resources)
+    if (auto error = addResources(cache.sourceLog(source, target.code), binary))
+      return fail(std::move(error));
   return compiled;
 }
 
@@ -125,6 +148,7 @@ struct CudaBackend : TargetBackend {
   StringRef name() const override { return "cuda"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cuda; }
   bool hasCollectives() const override { return true; }
+  bool tellsResources() const override { return true; }
   Wants wants() const override {
     return {.addedProducts = true,
             .fusedLoops = true,
