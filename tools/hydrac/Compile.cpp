@@ -97,8 +97,8 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
     cache = cuda::KernelCache::defaultDirectory();
   TimingScope scope = lowered.driver->time("Code generation");
   const Target &target = lowered.compile.target;
-  FailureOr<CompiledKernels> kernels =
-      backendOf(target).compileKernels(module, target, {.cache = cache});
+  FailureOr<CompiledKernels> kernels = backendOf(target).compileKernels(
+      module, target, {.cache = cache, .resources = isGiven(options.kernelReport)});
   if (failed(kernels))
     return failure();
   lowered.emit.code = std::move(*kernels);
@@ -145,10 +145,12 @@ public:
     return success();
   }
 
-  /// Adds them to a plan with code.
-  void addTo(planfile::PlanT &plan) {
-    for (auto &[name, content] : forms)
-      addFormWithout(plan, std::move(*content), name);
+  /// Adds them to a plan with code, and what is said of theirs.
+  void addTo(planfile::PlanT &plan, AssemblerVerdict &verdict) {
+    for (Form &form : forms) {
+      addFormWithout(plan, std::move(*form.content), form.name);
+      verdict.add(form.verdict);
+    }
   }
 
 private:
@@ -166,7 +168,9 @@ private:
       FailureOr<std::unique_ptr<planfile::PlanT>> content = withCode(options, *lowered);
       if (failed(content))
         return failure();
-      forms.emplace_back(one.name, std::move(*content));
+      Form &form = forms.emplace_back(Form{one.name, std::move(*content), {}});
+      if (isGiven(options.kernelReport))
+        form.verdict.add(*form.content, lowered->emit.code);
     }
     outline = std::move(joined);
     return success();
@@ -184,7 +188,13 @@ private:
   const Setting *const setting;
   const llvm::hash_code plain;
   planfile::PlanT &outline;
-  std::vector<std::pair<std::string, std::unique_ptr<planfile::PlanT>>> forms;
+
+  struct Form {
+    std::string name;
+    std::unique_ptr<planfile::PlanT> content;
+    AssemblerVerdict verdict; ///< where it is asked for
+  };
+  std::vector<Form> forms;
 };
 
 static Optimizations copyOf(const Optimizations &optimizations) {
@@ -217,6 +227,7 @@ static LogicalResult compileWhole(const HydracOptions &options) {
   std::optional<FormsWithout> without;
   Optimizations optimizations;
   const bool onlyReports = options.reports() && options.output.getNumOccurrences() == 0;
+  const bool ofKernels = isGiven(options.kernelReport), withKernels = !onlyReports || ofKernels;
   if (options.hasSafeForm()) {
     FailureOr<Lowered> other =
         lower(options, {.setting = setting ? &*setting : nullptr, .safe = true});
@@ -228,26 +239,37 @@ static LogicalResult compileWhole(const HydracOptions &options) {
     addSafeForm(*outline, std::move(*safe->outline));
     outline->optimizations = copyOf(optimizations);
     without.emplace(options, setting ? &*setting : nullptr, *lowered, *outline);
-    if (failed(without->make(optimizations, /*withKernels=*/!onlyReports)))
+    if (failed(without->make(optimizations, withKernels)))
       return failure();
   }
   options.checkScalars(*outline);
   printReports(options, *outline);
-  if (onlyReports)
+  if (!withKernels)
     return success();
-  checkFits(options, compile, *outline);
-  checkRanks(compile, *outline);
+  if (!onlyReports) {
+    checkFits(options, compile, *outline);
+    checkRanks(compile, *outline);
+  }
   FailureOr<std::unique_ptr<planfile::PlanT>> content = withCode(options, *lowered);
   if (failed(content))
     return failure();
+  AssemblerVerdict verdict;
+  if (ofKernels)
+    verdict.add(**content, emit.code);
   if (safe) {
     FailureOr<std::unique_ptr<planfile::PlanT>> other = withCode(options, *safe);
     if (failed(other))
       return failure();
+    if (ofKernels)
+      verdict.add(**other, safe->emit.code);
     addSafeForm(**content, std::move(**other));
     (*content)->optimizations = std::move(optimizations);
-    without->addTo(**content);
+    without->addTo(**content, verdict);
   }
+  if (ofKernels)
+    printKernelReport(options, **content, verdict);
+  if (onlyReports)
+    return success();
   const runtime::PlanFile plan =
       runtime::PlanFile::parse(runtime::encodePlan(**content), options.output.getValue());
   runtime::checkCalls(plan.plan()); // what an executor would refuse is not written

@@ -316,13 +316,17 @@ static void checkReports(const HydracOptions &options) {
     support::fail("--memory-report is '{}'; expected json or nothing", memory);
   if (isGiven(options.costReport) && !cost.empty() && cost != "json" && cost != "markdown")
     support::fail("--cost-report is '{}'; expected json, markdown or nothing", cost);
+  const std::string &kernels = options.kernelReport;
+  if (isGiven(options.kernelReport) && !kernels.empty() && kernels != "json" &&
+      kernels != "markdown")
+    support::fail("--kernel-report is '{}'; expected json, markdown or nothing", kernels);
   const std::string &budget = options.budgetReport;
   if (isGiven(options.budgetReport) && !budget.empty() && budget != "json" && budget != "markdown")
     support::fail("--budget-report is '{}'; expected json, markdown or nothing", budget);
   // One behind the other, which scripts read as JSON alone.
   const cl::opt<std::string> *inJson = nullptr, *inWords = nullptr;
   for (const cl::opt<std::string> *report :
-       {&options.budgetReport, &options.memoryReport, &options.costReport})
+       {&options.budgetReport, &options.memoryReport, &options.costReport, &options.kernelReport})
     if (isGiven(*report))
       (report->getValue() == "json" ? inJson : inWords) = report;
   if (inJson && inWords)
@@ -332,6 +336,13 @@ static void checkReports(const HydracOptions &options) {
   if (const StringRef picture = options.budgetPicture.getValue();
       !picture.empty() && !picture.ends_with(".svg"))
     support::fail("--budget-svg: '{}' does not end in .svg", picture.str());
+  if (isGiven(options.kernelReport)) {
+    const Target described = Target::named(options.target);
+    if (!backendOf(described).tellsResources())
+      support::fail("--kernel-report: kernels of target {} have no registers to count; expected a "
+                    "target that is a GPU, such as h200",
+                    described.name);
+  }
   StringRef timeline = options.memoryTimeline.getValue();
   if (!timeline.empty() && !timeline.ends_with(".csv") && !timeline.ends_with(".json"))
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
@@ -365,8 +376,8 @@ uint64_t HydracOptions::memoryBudgetBytes() const {
 bool HydracOptions::chooses() const { return recompute == "auto"; }
 
 bool HydracOptions::reports() const {
-  return isGiven(memoryReport) || isGiven(costReport) || !memoryTimeline.empty() ||
-         isGiven(budgetReport) || !budgetPicture.empty();
+  return isGiven(memoryReport) || isGiven(costReport) || isGiven(kernelReport) ||
+         !memoryTimeline.empty() || isGiven(budgetReport) || !budgetPicture.empty();
 }
 
 /// Throws Error where a file would be written over one that is read, or over another.

@@ -257,6 +257,10 @@ struct HydracOptions {
       "cost-report", cl::ValueOptional, cl::value_desc("markdown|json"), cl::cat(category),
       cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, and what ranks "
                "exchange, as text, Markdown or JSON")};
+  cl::opt<std::string> kernelReport{
+      "kernel-report", cl::ValueOptional, cl::value_desc("markdown|json"), cl::cat(category),
+      cl::desc("for a GPU: print registers, spills, shared memory, threads and launches of every "
+               "kernel, and what ptxas warns of, as text, Markdown or JSON")};
   cl::opt<std::string> memoryBudget{
       "memory-budget", cl::value_desc("SIZE"), cl::cat(category),
       cl::desc(

@@ -31,13 +31,19 @@ void writeFile(const std::string &path, const std::string &text) {
   file.commit();
 }
 
+/// As a plan file has it.
+static const planfile::Plan &packed(flatbuffers::FlatBufferBuilder &builder,
+                                    const planfile::PlanT &content) {
+  builder.Finish(planfile::Plan::Pack(builder, &content));
+  return *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
+}
+
 void printReports(const HydracOptions &options, const planfile::PlanT &content) {
   const std::string &timeline = options.memoryTimeline;
   if (!options.reports())
     return;
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(planfile::Plan::Pack(builder, &content));
-  const auto &plan = *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
+  const planfile::Plan &plan = packed(builder, content);
   if (isGiven(options.memoryReport))
     printOutput(options.memoryReport == "json" ? report::memoryReportJson(plan)
                                                : report::memoryReportText(plan));
@@ -48,6 +54,15 @@ void printReports(const HydracOptions &options, const planfile::PlanT &content) 
   if (!timeline.empty())
     writeFile(timeline, StringRef(timeline).ends_with(".json") ? report::memoryTimelineJson(plan)
                                                                : report::memoryTimelineCsv(plan));
+}
+
+void printKernelReport(const HydracOptions &options, const planfile::PlanT &content,
+                       const AssemblerVerdict &verdict) {
+  flatbuffers::FlatBufferBuilder builder;
+  const planfile::Plan &plan = packed(builder, content);
+  printOutput(options.kernelReport == "json"       ? kernelReportJson(plan, verdict)
+              : options.kernelReport == "markdown" ? kernelReportMarkdown(plan, verdict)
+                                                   : kernelReportText(plan, verdict));
 }
 
 } // namespace hydra
