@@ -3,7 +3,9 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Parameters.h"
 #include "passes/Passes.h"
+#include "passes/partition/ScaleGroups.h"
 #include "passes/precision/AmaxHistory.h"
+#include "passes/precision/KeptMagnitudes.h"
 #include "passes/precision/UnitScales.h"
 
 using namespace mlir;
@@ -97,11 +99,6 @@ private:
     if (found != gathered.weights.end())
       return *found;
     return gathered.weights.emplace_back(Weight{.start = start, .size = size});
-  }
-
-  static bool isMagnitudeOf(MaxOp max, Value view) {
-    auto neg = max.getB().getDefiningOp<NegOp>();
-    return max.getA() == view && neg && neg.getX() == view;
   }
 
   /// See AmaxHistory::withoutInfinities.
@@ -202,7 +199,7 @@ public:
   void run(MutableArrayRef<Gathered> units) {
     setInsertionPoint(units);
     for (Gathered &each : units)
-      moveHere(each.gather.getX().getDefiningOp());
+      UnitScales::moveHere(b, each.gather.getX().getDefiningOp());
     // Before any piece is quantized, so that ranks compare the magnitudes of all of them at once.
     SmallVector<Pieces> pieces =
         llvm::map_to_vector(units, [&](Gathered &each) { return piecesOf(each); });
@@ -234,18 +231,6 @@ private:
       }
     if (last)
       b.setInsertionPointAfter(last);
-  }
-
-  /// The piece of the unit, which is a variable or made of one alone.
-  void moveHere(Operation *op) {
-    if (op->getNumOperands() > 0)
-      moveHere(op->getOperand(0).getDefiningOp());
-    if (b.getInsertionPoint() == Block::iterator(op)) {
-      b.setInsertionPointAfter(op);
-      return;
-    }
-    if (b.getInsertionPoint() == block.end() || !op->isBeforeInBlock(&*b.getInsertionPoint()))
-      op->moveBefore(&block, b.getInsertionPoint());
   }
 
   Pieces piecesOf(Gathered &each) {
@@ -357,6 +342,7 @@ struct GatherQuantized : impl::GatherQuantizedBase<GatherQuantized> {
 private:
   void run(EntryOp entry) {
     SmallVector<Gathered> taken;
+    SmallVector<GroupedUnit> grouped;
     AllGatherOp first;
     for (auto gather : entry.getBody().front().getOps<AllGatherOp>()) {
       std::optional<Gathered> unit = unitIn(gather);
@@ -366,12 +352,16 @@ private:
         first = gather;
       if (Readers(*unit, first).areQuantized())
         taken.push_back(std::move(*unit));
+      else if (auto ofGroups = findGroupedUnit(gather, unit->unit))
+        grouped.push_back(std::move(*ofGroups));
       else if (readsEightBits(gather.getY()))
         ++left;
     }
-    units += taken.size();
+    units += taken.size() + grouped.size();
     if (!taken.empty())
       Writer(entry).run(taken);
+    if (!grouped.empty())
+      gatherGroupedUnits(entry, grouped);
   }
 
   /// A gather of a unit, itself or rounded.

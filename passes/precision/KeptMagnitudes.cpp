@@ -13,6 +13,11 @@ Value magnitudesOfRows(OpBuilder &b, Location loc, Value x) {
   return build::reshape(b, loc, ofRows, {build::typeOf(ofRows).getNumElements()});
 }
 
+bool isMagnitudeOf(MaxOp max, Value x) {
+  auto neg = max.getB().getDefiningOp<NegOp>();
+  return max.getA() == x && neg && neg.getX() == x;
+}
+
 /// Of each of these magnitudes [rows of its own] the largest, [count] f32. Neighbours of as many
 /// rows are reduced at once.
 static Value largestOfEach(OpBuilder &b, Location loc, ArrayRef<Value> magnitudes) {

@@ -11,6 +11,9 @@ namespace hydra {
 /// The largest magnitudes along the last axis of what has two axes or more, [rows].
 mlir::Value magnitudesOfRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 
+/// Whether `max` is the magnitudes of the elements of `x`.
+bool isMagnitudeOf(MaxOp max, mlir::Value x);
+
 /// The largest magnitudes of kept weights as a program finds them.
 class KeptMagnitudes {
 public:

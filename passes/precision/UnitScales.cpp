@@ -20,6 +20,18 @@ Value UnitScales::inBlocks(OpBuilder &b, Location loc, Value piece, int64_t bloc
   return build::reshape(b, loc, piece, {build::typeOf(piece).getNumElements() / block, block});
 }
 
+void UnitScales::moveHere(OpBuilder &b, Operation *piece) {
+  if (piece->getNumOperands() > 0)
+    moveHere(b, piece->getOperand(0).getDefiningOp());
+  if (b.getInsertionPoint() == Block::iterator(piece)) {
+    b.setInsertionPointAfter(piece);
+    return;
+  }
+  Block &block = *b.getInsertionBlock();
+  if (b.getInsertionPoint() == block.end() || !piece->isBeforeInBlock(&*b.getInsertionPoint()))
+    piece->moveBefore(&block, b.getInsertionPoint());
+}
+
 /// Which blocks a rank has, [blocks] i32.
 Value UnitScales::numbers(OpBuilder &b, Location loc, int64_t blocks) const {
   auto own = RankedTensorType::get({blocks}, b.getI32Type());

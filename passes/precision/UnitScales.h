@@ -25,6 +25,9 @@ struct UnitScales {
   /// Elements of a piece in blocks of that size, `[blocks, block]`.
   static mlir::Value inBlocks(mlir::OpBuilder &b, mlir::Location loc, mlir::Value piece,
                               int64_t block);
+  /// Moves what makes a piece to where operations are written, if it stands behind: a variable, or
+  /// what is made of one alone.
+  static void moveHere(mlir::OpBuilder &b, mlir::Operation *piece);
 
   /// What a rank's blocks `[blocks, block]` are divided by, of the scales `[]` f32 of all weights:
   /// `[]` of a single one, else `[blocks, block]`.
