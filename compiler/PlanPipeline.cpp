@@ -189,6 +189,16 @@ std::unique_ptr<Pass> quantizePass(Options options) {
   return createQuantizeMatmuls(quantizeMatmulsOptions(options.quantization, options.accumulation));
 }
 
+std::unique_ptr<Pass> gatherQuantizedPass(Options options) {
+  GatherQuantizedOptions gather;
+  // As hydra-reshard goes on to do, of pieces that are held in bf16.
+  const bool again = gathersAgain(options) && options.mode == Mode::Train &&
+                     keepsRounded(options) && !options.disabled.contains("hydra-reshard") &&
+                     !options.disabled.contains("hydra-keep-rounded");
+  gather.between = !again ? 0 : options.resharding == Resharding::Always ? 1 : 2;
+  return createGatherQuantized(gather);
+}
+
 bool holdsInt8(Options options) {
   return generates(options) && options.weightFormat == WeightFormat::Int8;
 }
@@ -356,8 +366,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, false, false, weightPass, holdsInt8},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
-      {P::Group, false, 2, false, false, [](Options) { return createGatherQuantized(); },
-       gathersQuantized},
+      {P::Group, false, 2, false, false, gatherQuantizedPass, gathersQuantized},
       {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },
        keepsQuantized},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },

@@ -550,11 +550,25 @@ def GatherQuantized : Pass<"hydra-gather-quantized", "::mlir::ModuleOp"> {
     the number of its block, the largest that all weights begin at a multiple of (1024 elements where their
     sizes are). What is read transposed is transposed behind the gather, as before.
 
+    Of scales of rows or blocks, pieces begin and end within these. Ranks tell each other the largest magnitudes of
+    *segments*, the neighbours that share a scale wherever a piece begins (128 elements of blocks, up to 1024 of rows: 1.6 % or
+    0.2 % of the bytes of 8 bits), in one exchange where a program begins, and each makes all scales of these. Blocks are read
+    transposed with the same scales, so that is half the bytes of bf16 however often a unit is gathered. Scales of rows are those of
+    columns where a weight is read transposed, so there are two forms in 8 bits. One gather for both would be more bytes than
+    bf16; but where `between` other units are gathered in between, as for hydra-reshard, which then finds the two apart,
+    each form is gathered where it is read: two bytes an element are left of four. Of columns ranks tell each other largest
+    magnitudes too (ColumnScales).
+
     A unit stays as it is where anything else reads some of it too: layers that are kept in bf16 beside others of the
-    same element of a stack, operands that have a scale for each row (of which the backward pass needs those of columns, which no
-    rank has whole) or block; and scales that are made behind the first gather. They are counted. *Exact.*
+    same element of a stack, weights that are read by rows and by columns of one gather; where segments are too short for fewer
+    bytes; and scales that are made behind the first gather. They are counted. *Exact.*
   }];
+  let options = [
+    Option<"between", "between", "int64_t", "2",
+           "units gathered in between two readers of one that is gathered again; 0: none is">,
+  ];
   let statistics = [Statistic<"units", "units", "units that are gathered in 8 bits">,
+                    Statistic<"apart", "apart", "units that are gathered again for the backward pass">,
                     Statistic<"left", "left", "units of 8-bit operands that are gathered as they are">];
 }
 

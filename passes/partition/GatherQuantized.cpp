@@ -3,6 +3,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Parameters.h"
 #include "passes/Passes.h"
+#include "passes/partition/GatherReaders.h"
 #include "passes/partition/ScaleGroups.h"
 #include "passes/precision/AmaxHistory.h"
 #include "passes/precision/KeptMagnitudes.h"
@@ -330,10 +331,13 @@ private:
 };
 
 struct GatherQuantized : impl::GatherQuantizedBase<GatherQuantized> {
+  using GatherQuantizedBase::GatherQuantizedBase;
+
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
+    number = freeGatherNumber(model);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       if (entry.isProgram())
         run(entry);
@@ -344,6 +348,7 @@ private:
     SmallVector<Gathered> taken;
     SmallVector<GroupedUnit> grouped;
     AllGatherOp first;
+    gatherRowsApartIn(entry);
     for (auto gather : entry.getBody().front().getOps<AllGatherOp>()) {
       std::optional<Gathered> unit = unitIn(gather);
       if (!unit)
@@ -362,6 +367,19 @@ private:
       Writer(entry).run(taken);
     if (!grouped.empty())
       gatherGroupedUnits(entry, grouped);
+  }
+
+  void gatherRowsApartIn(EntryOp entry) {
+    if (between == 0)
+      return;
+    const SmallVector<AllGatherOp> all = llvm::to_vector(
+        llvm::make_filter_range(entry.getBody().front().getOps<AllGatherOp>(),
+                                [](AllGatherOp gather) { return unitIn(gather).has_value(); }));
+    for (AllGatherOp gather : all)
+      if (gatherRowsApart(gather, all, between, number)) {
+        ++number;
+        ++apart;
+      }
   }
 
   /// A gather of a unit, itself or rounded.
@@ -386,6 +404,8 @@ private:
       }
     return false;
   }
+
+  int64_t number = 0; ///< of the next gather
 };
 
 } // namespace

@@ -1,9 +1,10 @@
-// Units whose weights have a scale for each row or block: part of hydra-gather-quantized.
+// Units whose weights have a scale for each row, column or block: part of hydra-gather-quantized.
 #include "passes/partition/ScaleGroups.h"
 
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Parameters.h"
+#include "passes/partition/GatherReaders.h"
 #include "passes/precision/KeptMagnitudes.h"
 
 #include <numeric>
@@ -56,6 +57,8 @@ private:
                follow(concat.getY(), start, /*isPadded=*/true);
       if (auto quantize = dyn_cast<QuantizeOp>(user))
         return quantize.getX() == view && addQuantized(quantize, start);
+      if (auto transpose = dyn_cast<TransposeOp>(user))
+        return !isPadded && followTransposed(transpose, start);
       auto slice = dyn_cast<SliceOp>(user);
       if (!slice) {
         others.push_back(user);
@@ -70,21 +73,44 @@ private:
     });
   }
 
+  /// A matrix that is transposed before it is rounded.
+  bool followTransposed(TransposeOp transpose, int64_t start) {
+    if (ArrayRef<int64_t>(transpose.getOrder()) != ArrayRef<int64_t>{1, 0})
+      return false;
+    return llvm::all_of(transpose->getUsers(), [&](Operation *copy) {
+      return isa<CopyOp>(copy) && llvm::all_of(copy->getUsers(), [&](Operation *user) {
+               auto quantize = dyn_cast<QuantizeOp>(user);
+               if (!quantize) {
+                 others.push_back(user);
+                 return true;
+               }
+               std::optional<GroupedWeight> found = ofRows(quantize);
+               if (!found || quantize.getX() != copy->getResult(0))
+                 return false;
+               std::swap(found->rows, found->columns);
+               found->groups = ScaleGroups::Columns;
+               return add(std::move(*found), start);
+             });
+    });
+  }
+
   bool addQuantized(QuantizeOp quantize, int64_t start) {
     std::optional<GroupedWeight> found = ofRows(quantize);
     if (!found)
       found = ofBlocks(quantize);
-    if (!found)
-      return false;
-    found->start = start;
-    auto *same = llvm::find_if(unit.weights, [&](const GroupedWeight &weight) {
-      return weight.start == start && weight.scale == found->scale && weight.rows == found->rows &&
-             weight.columns == found->columns;
+    return found && add(std::move(*found), start);
+  }
+
+  bool add(GroupedWeight weight, int64_t start) {
+    weight.start = start;
+    auto *same = llvm::find_if(unit.weights, [&](const GroupedWeight &other) {
+      return other.start == start && other.scale == weight.scale && other.rows == weight.rows &&
+             other.columns == weight.columns && other.groups == weight.groups;
     });
     if (same == unit.weights.end())
-      unit.weights.push_back(std::move(*found));
+      unit.weights.push_back(std::move(weight));
     else
-      llvm::append_range(same->bits, found->bits);
+      llvm::append_range(same->bits, weight.bits);
     return true;
   }
 
@@ -211,7 +237,8 @@ private:
     const ArrayRef<GroupedWeight> weights = unit.weights;
     return llvm::all_of(weights,
                         [&](const GroupedWeight &weight) {
-                          return weight.format == weights.front().format;
+                          return weight.format == weights.front().format &&
+                                 (weight.groups == ScaleGroups::Columns) == unit.isOfColumns();
                         }) &&
            llvm::all_of(llvm::zip(weights, weights.drop_front()), [](const auto &pair) {
              return std::get<0>(pair).end() <= std::get<1>(pair).start;
@@ -241,7 +268,7 @@ public:
   void run(MutableArrayRef<GroupedUnit> units) {
     SmallVector<size_t> numbers; // of the pieces that each gathers
     for (GroupedUnit &each : units) {
-      const auto *same = llvm::find_if(all, [&](const Pieces &other) { return other.isOf(each); });
+      const auto *same = llvm::find_if(all, [&](Pieces &other) { return other.isOf(each); });
       numbers.push_back(same - all.begin());
       if (same == all.end())
         addPieces(each);
@@ -260,30 +287,36 @@ private:
     GroupedUnit unit;
     ParamOp param;
     Location loc;
-    int64_t segment;
-    Value segments;              ///< [segments, segment]
-    Value largest;               ///< of segments, [segments]; then of those of all ranks
+    Value elements; ///< in segments, [segments, segment]; of columns [elements]
+    /// What a rank has found of segments or columns, one behind the other; then what all have.
+    Value largest;
     SmallVector<Value> scales{}; ///< of each weight, in the shape of its own
     Value piece{};               ///< in 8 bits
 
-    bool isOf(GroupedUnit &other) const {
+    int64_t segment() const { return build::shapeOf(elements)[1]; }
+    bool isOf(GroupedUnit &other) {
       return castParameterOf(other.gather.getX()) == param &&
-             other.gather.getX().getType() == segmentsType() &&
+             other.pieceType() == unit.pieceType() &&
              llvm::equal(unit.weights, other.weights, [](const auto &a, const auto &b) {
                return a.start == b.start && a.rows == b.rows && a.columns == b.columns &&
                       a.groups == b.groups && a.format == b.format;
              });
     }
-    Type segmentsType() const { return AllGatherOp(unit.gather).getX().getType(); }
   };
 
   void addPieces(GroupedUnit &each) {
-    UnitScales::moveHere(b, each.gather.getX().getDefiningOp());
+    Value piece = each.gather.getX();
+    UnitScales::moveHere(b, piece.getDefiningOp());
     const Location loc = madeBy(kPass, each.gather.getLoc());
-    const int64_t segment = each.segment();
-    Value segments = UnitScales::inBlocks(b, loc, each.gather.getX(), segment);
-    Value largest = magnitudesOfRows(b, loc, segments);
-    all.push_back({each, castParameterOf(each.gather.getX()), loc, segment, segments, largest});
+    Value elements, largest;
+    if (each.isOfColumns()) {
+      elements = build::reshape(b, loc, piece, {build::typeOf(piece).getNumElements()});
+      largest = each.columns().largest(b, loc, elements);
+    } else {
+      elements = UnitScales::inBlocks(b, loc, piece, each.segment());
+      largest = magnitudesOfRows(b, loc, elements);
+    }
+    all.push_back({each, castParameterOf(piece), loc, elements, largest});
   }
 
   /// What ranks have found, one exchange for all units of an axis and a format.
@@ -313,21 +346,49 @@ private:
     }
   }
 
-  /// All scales of a unit, and by them the segments of this rank.
+  /// All scales of a unit, and by them what this rank has.
   void round(Pieces &own) {
+    Value piece = own.unit.isOfColumns() ? roundColumns(own) : roundSegments(own);
+    own.piece = build::reshape(b, own.loc, piece, own.unit.pieceType().getShape());
+  }
+
+  /// This rank's row of what is of all, [ranks, size], as [size].
+  Value ownOf(const Pieces &own, Value ofRanks) {
     const Location loc = own.loc;
     const FlatUnitAttr unit = own.unit.unit;
+    const int64_t size = build::shapeOf(ofRanks)[1];
+    if (unit.getPieces() > 1) {
+      Value rank = RankOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), unit.getOver(),
+                                  b.getI64IntegerAttr(unit.getPieces()));
+      ofRanks = EmbeddingOp::create(b, loc, build::reshape(b, loc, rank, {1}), ofRanks);
+    }
+    return build::reshape(b, loc, ofRanks, {size});
+  }
+
+  Value roundColumns(Pieces &own) {
+    const Location loc = own.loc;
+    const ColumnScales columns = own.unit.columns();
+    for (auto [i, weight] : llvm::enumerate(own.unit.weights))
+      own.scales.push_back(scaleOf(own, weight, columns.ofColumns(b, loc, own.largest, i)));
+    Value scale = ownOf(own, columns.ofRanks(b, loc, own.scales));
+    for (auto [scale, weight] : llvm::zip_equal(own.scales, own.unit.weights))
+      scale = build::reshape(b, loc, scale, build::shapeOf(weight.scale));
+    return columns.quantize(b, loc, own.elements, scale, own.unit.weights.front().format);
+  }
+
+  Value roundSegments(Pieces &own) {
+    const Location loc = own.loc;
     SmallVector<Value> parts; // what each segment of all ranks is divided by
     int64_t end = 0;
     const auto between = [&](int64_t next) { // of no weight
       if (next > end)
         parts.push_back(build::constant(
-            b, loc, RankedTensorType::get({(next - end) / own.segment}, b.getF32Type()), 1.0));
+            b, loc, RankedTensorType::get({(next - end) / own.segment()}, b.getF32Type()), 1.0));
     };
     for (GroupedWeight &weight : own.unit.weights) {
       between(weight.start);
-      Value largest = build::slice(b, loc, own.largest, 0, weight.start / own.segment,
-                                   weight.size() / own.segment);
+      Value largest = build::slice(b, loc, own.largest, 0, weight.start / own.segment(),
+                                   weight.size() / own.segment());
       const auto [scale, ofSegments] = weight.groups == ScaleGroups::Rows
                                            ? scalesOfRows(own, weight, largest)
                                            : scalesOfBlocks(own, weight, largest);
@@ -335,20 +396,13 @@ private:
       parts.push_back(ofSegments);
       end = weight.end();
     }
-    between(build::shapeOf(own.largest)[0] * own.segment);
+    between(build::shapeOf(own.largest)[0] * own.segment());
     Value scale = build::concat(b, loc, parts, 0);
-    const ArrayRef<int64_t> shape = build::shapeOf(own.segments);
-    if (unit.getPieces() > 1) {
-      Value rank = RankOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), unit.getOver(),
-                                  b.getI64IntegerAttr(unit.getPieces()));
-      Value ofRanks = build::reshape(b, loc, scale, {unit.getPieces(), shape[0]});
-      scale = EmbeddingOp::create(b, loc, build::reshape(b, loc, rank, {1}), ofRanks);
-    }
-    scale = build::reshape(b, loc, scale, {shape[0], 1});
-    scale = build::broadcast(b, loc, scale, shape);
-    Value piece = QuantizeOp::create(b, loc, own.segments, scale,
-                                     TypeAttr::get(own.unit.weights.front().format), UnitAttr());
-    own.piece = build::reshape(b, loc, piece, own.unit.pieceType().getShape());
+    const ArrayRef<int64_t> shape = build::shapeOf(own.elements);
+    scale = ownOf(own, build::reshape(b, loc, scale, {own.unit.unit.getPieces(), shape[0]}));
+    scale = build::broadcast(b, loc, build::reshape(b, loc, scale, {shape[0], 1}), shape);
+    return QuantizeOp::create(b, loc, own.elements, scale,
+                              TypeAttr::get(own.unit.weights.front().format), UnitAttr());
   }
 
   /// Those that matmuls read, in their shape, and that of each segment.
@@ -356,7 +410,7 @@ private:
 
   Scales scalesOfRows(const Pieces &own, const GroupedWeight &weight, Value largest) {
     const Location loc = own.loc;
-    const SmallVector<int64_t> segments{weight.rows, weight.columns / own.segment};
+    const SmallVector<int64_t> segments{weight.rows, weight.columns / own.segment()};
     Value amax = build::reshape(b, loc, largest, segments);
     amax = segments[1] > 1 ? build::largest(b, loc, amax, {1}) : largest;
     Value scale = scaleOf(own, weight, amax);
@@ -370,8 +424,8 @@ private:
   Scales scalesOfBlocks(const Pieces &own, const GroupedWeight &weight, Value largest) {
     const Location loc = own.loc;
     const int64_t down = support::scaleBlocks(weight.rows),
-                  across = support::scaleBlocks(weight.columns), inside = kBlock / own.segment,
-                  columns = weight.columns / own.segment;
+                  across = support::scaleBlocks(weight.columns), inside = kBlock / own.segment(),
+                  columns = weight.columns / own.segment();
     Value amax = build::reshape(b, loc, largest, {weight.rows, columns});
     amax = padded(loc, amax, 1, across * inside);
     amax = padded(loc, amax, 0, down * kBlock);
@@ -406,6 +460,11 @@ private:
     return build::concat(b, loc, {matrix, zeros}, axis);
   }
 
+  Value transposed(Location loc, Value part, const GroupedWeight &weight) {
+    Value matrix = build::reshape(b, loc, part, {weight.rows, weight.columns});
+    return CopyOp::create(b, loc, TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
+  }
+
   /// Lets what read weights read their 8 bits and scales.
   void gather(GroupedUnit &each, const Pieces &own) {
     const OpBuilder::InsertionGuard guard(b);
@@ -418,7 +477,9 @@ private:
     for (auto [weight, scale] : llvm::zip_equal(each.weights, own.scales)) {
       Value part = build::slice(b, loc, bits, 0, weight.start, weight.size());
       for (Value old : weight.bits)
-        old.replaceAllUsesWith(build::reshape(b, loc, part, build::shapeOf(old)));
+        old.replaceAllUsesWith(weight.groups == ScaleGroups::Columns
+                                   ? transposed(loc, part, weight)
+                                   : build::reshape(b, loc, part, build::shapeOf(old)));
       weight.scale.replaceAllUsesWith(scale);
     }
   }
@@ -442,14 +503,50 @@ int64_t GroupedUnit::segment() {
   return segment;
 }
 
+ColumnScales GroupedUnit::columns() {
+  SmallVector<ColumnScales::Weight> all;
+  for (const GroupedWeight &weight : weights)
+    all.push_back({weight.start, weight.end(), weight.columns});
+  return ColumnScales(pieceType().getNumElements(), unit.getPieces(), all);
+}
+
 std::optional<GroupedUnit> findGroupedUnit(AllGatherOp gather, FlatUnitAttr unit) {
   GroupedUnit found{.gather = gather, .unit = unit};
   if (!GroupReaders(found).areAllGrouped())
     return std::nullopt;
-  const int64_t bits = found.pieceType().getElementTypeBitWidth(), segment = found.segment();
-  if (8 * segment + bits >= bits * segment)
+  const RankedTensorType piece = found.pieceType();
+  const int64_t bits = piece.getElementTypeBitWidth(), elements = piece.getNumElements();
+  const int64_t told = found.isOfColumns() ? found.columns().found() : elements / found.segment();
+  if (8 * elements + bits * told >= bits * elements)
     return std::nullopt;
   return found;
+}
+
+bool gatherRowsApart(AllGatherOp gather, ArrayRef<AllGatherOp> others, int64_t between,
+                     int64_t number) {
+  const SmallVector<GatherReader> readers = readersOf(gather);
+  const auto isTransposed = [](const GatherReader &reader) {
+    return llvm::any_of(reader.views, llvm::IsaPred<TransposeOp>) &&
+           isa<CopyOp>(reader.operand->getOwner());
+  };
+  const auto *first = llvm::find_if(readers, isTransposed);
+  const bool isInTwo = first != readers.begin() && first != readers.end() &&
+                       std::all_of(first, readers.end(), isTransposed) &&
+                       std::all_of(readers.begin(), first, [](const GatherReader &reader) {
+                         return isa<NegOp, MaxOp, QuantizeOp>(reader.operand->getOwner());
+                       });
+  if (!isInTwo)
+    return false;
+  const auto apart = llvm::count_if(others, [&](AllGatherOp other) {
+    return other != gather && std::prev(first)->operand->getOwner()->isBeforeInBlock(other) &&
+           other->isBeforeInBlock(first->operand->getOwner());
+  });
+  if (apart < between)
+    return false;
+  GatherAgain again(gather, first->operand->getOwner(), number);
+  for (const GatherReader &reader : llvm::make_range(first, readers.end()))
+    again.readBy(reader);
+  return true;
 }
 
 void gatherGroupedUnits(EntryOp entry, MutableArrayRef<GroupedUnit> units) {

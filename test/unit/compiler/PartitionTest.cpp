@@ -431,8 +431,9 @@ namespace {
 
 /// Llama with all matmuls of linear layers in 8 bits, its parameters in units.
 Model quantizedModel(Compiler &compiler, const BindingOptions &binding, QuantizedAmax amax,
-                     int64_t levels) {
+                     int64_t levels, QuantizedScaling scaling = QuantizedScaling::Tensor) {
   QuantizationOptions quantization;
+  quantization.scaling = scaling;
   quantization.keep = {"none"};
   quantization.least = 1;
   quantization.amax = amax;
@@ -519,6 +520,36 @@ TEST(QuantizedUnits, AreGatheredToTheSameBits) {
         values = derived(ranks, withCopies(ranks, values));
         expectSame(ranks.run(values), before, "hydra-keep-gathered");
       }
+      ranks.lower(values);
+      ranks.splitGathers(values);
+      if (HasFailure())
+        return;
+    }
+}
+
+// Pieces that end within rows and blocks, of weights smaller than a block too.
+TEST(QuantizedUnits, AreGatheredWithScalesOfRowsAndBlocks) {
+  Compiler compiler;
+  const Family family{"Llama", "llama", "tiny", {}};
+  Model whole = cutModel(compiler, sourcePath("models/llama.mlir"), bindingOf(family, {}), 0, 1,
+                         /*clip=*/true);
+  ASSERT_TRUE(whole.ready);
+  const TensorMap values = valuesOf(whole.program(), 11);
+  for (const QuantizedScaling scaling : {QuantizedScaling::Row, QuantizedScaling::Block128})
+    for (const CutMesh &cut : cutMeshes()) {
+      SCOPED_TRACE(cut.text());
+      Model ranks = quantizedModel(compiler, bindingOf(family, cut.mesh), QuantizedAmax::Current,
+                                   cut.levels, scaling);
+      ASSERT_TRUE(ranks.ready);
+      const TensorMap before = ranks.run(values);
+      EXPECT_EQ(eightBitGathers(ranks), 0u);
+      ASSERT_TRUE(compiler.run(*ranks.module, createGatherQuantized({.between = 1})))
+          << compiler.takeDiagnostics();
+      EXPECT_GT(eightBitGathers(ranks), 0u);
+      expectSame(ranks.run(values), before, "hydra-gather-quantized");
+      ASSERT_TRUE(compiler.run(*ranks.module, createReshard({.between = 1})))
+          << compiler.takeDiagnostics();
+      expectSame(ranks.run(values), before, "hydra-reshard");
       ranks.lower(values);
       ranks.splitGathers(values);
       if (HasFailure())
