@@ -387,12 +387,17 @@ hydra.model @hydra version 1 {
 
   // What tokens' losses `e` [B, S] say about their depths `sums.p`: deep where the loss is large. From the thousandth batch
   // on; before, losses only enter their mean and variance.
-  hydra.def @advantage(%e, %ce, %valid, %sums, %lambda) {
+  hydra.def @advantage(%e, %valid, %sums, %lambda) {
+    // The loss of the batch's own rows: that of the step divides by the rows of all its micro-batches.
+    %number = hydra.let sum(%valid, axes = [0, 1])
+    %ce = hydra.let sum(%e * %valid, axes = [0, 1]) / max(%number, 1)
     %off = hydra.let %e - %ce
-    %variance = hydra.let sum(%off * %off * %valid, axes = [0, 1]) / max(sum(%valid, axes = [0, 1]) - 1, 1)
+    %variance = hydra.let sum(%off * %off * %valid, axes = [0, 1]) / max(%number - 1, 1)
     %mean1, %var1 = hydra.let @ce_mean * 0.99 + %ce * 0.01, @ce_var * 0.99 + %variance * 0.01
-    %mean, %var = hydra.let select(@ce_batches == 0, %ce, %mean1), select(@ce_batches == 0, %variance, %var1)
-    %batches, %deviation = hydra.let @ce_batches + 1, max(sqrt(%var), 0.01)
+    %mean2, %var2 = hydra.let select(@ce_batches == 0, %ce, %mean1), select(@ce_batches == 0, %variance, %var1)
+    // A batch in which no row counts says nothing.
+    %mean, %var = hydra.let select(%number > 0, %mean2, @ce_mean), select(%number > 0, %var2, @ce_var)
+    %batches, %deviation = hydra.let @ce_batches + min(%number, 1), max(sqrt(%var), 0.01)
     %bounded = hydra.let tanh((%e - %mean) / %deviation)
     %product = hydra.let mean(detach(select(%batches > 999.5, %bounded, 0)) * reshape(%sums.p, [B, S]), axes = [0, 1])
     %lesson = hydra.let bundle(lesson = %product * (1 - R) * %lambda, mean = %mean, var = %var, batches = %batches)
@@ -416,7 +421,7 @@ hydra.model @hydra version 1 {
     %head = hydra.use @tok_emb
     %ce, %e = hydra.linear_cross_entropy %final, %head, %labels rows
     %valid = hydra.let cast(compare(%labels, -100, is = "ne"), to = f32)
-    %adv = hydra.let when(advantage, @advantage(%e, %ce, %valid, %sums, %lambda), bundle(lesson = 0, mean = 0, var = 0, batches = 0))
+    %adv = hydra.let when(advantage, @advantage(%e, %valid, %sums, %lambda), bundle(lesson = 0, mean = 0, var = 0, batches = 0))
     %aware = hydra.let when(loss_aware > 0.0 and not mor == fixed, @loss_aware(%e, %valid, %sums), 0)
     %judged = hydra.let bundle(ce = %ce, lesson = %adv.lesson + %aware, adv = %adv.lesson, aware = %aware, mean = %adv.mean,
                                var = %adv.var, batches = %adv.batches)
