@@ -64,19 +64,25 @@ RowOrder::RowOrder(std::vector<Source> given, uint64_t order)
     weights.push_back(source.weight);
   for (const uint64_t rows : rowsOfBlock(weights))
     before.push_back(before.back() + rows);
+  if (sources.size() == 1)
+    return;
+  constexpr uint64_t blocks = 0x6d69787475726573; // a stream of random numbers of their own
+  std::vector<uint32_t> taken(sources.size());
+  for (uint64_t place = 0; place < kBlock; ++place) {
+    const uint64_t slot = shuffled(place, kBlock, seed ^ blocks, 0);
+    const auto source =
+        static_cast<uint32_t>(std::ranges::upper_bound(before, slot) - before.begin() - 1);
+    block.push_back({source, taken[source]++});
+  }
 }
 
 void RowOrder::read(uint64_t place, size_t row, BatchRows &batch) const {
   size_t source = 0;
   uint64_t number = place, own = seed;
   if (sources.size() > 1) {
-    const uint64_t block = place / kBlock;
-    constexpr uint64_t blocks = 0x6d69787475726573; // a stream of random numbers of their own
-    const uint64_t in = shuffled(place % kBlock, kBlock, seed ^ blocks, block);
-    source =
-        static_cast<size_t>(std::upper_bound(before.begin(), before.end(), in) - before.begin()) -
-        1;
-    number = block * (before[source + 1] - before[source]) + in - before[source];
+    const Slot &slot = block[place % kBlock];
+    source = slot.source;
+    number = place / kBlock * (before[source + 1] - before[source]) + slot.rank;
     own = seed + source;
   }
   const RowSet &rows = *sources[source].rows;

@@ -22,8 +22,8 @@ struct Epochs {
 
 /// Row p of a run, for every p. A source alone is read in shuffled passes. Of several, each block
 /// of 65,536 rows has so many of each as its weight says, rounded to whole ones, in an order that
-/// the seed chooses; every source is read in shuffled passes of its own. So row p depends on the
-/// sources, their weights, the seed and p alone.
+/// the seed chooses, for all blocks the same; every source is read in shuffled passes of its own.
+/// So row p depends on the sources, their weights, the seed and p alone.
 class RowOrder {
 public:
   struct Source {
@@ -47,10 +47,18 @@ public:
   std::string identity() const;
 
   static constexpr uint64_t kBlock = 65536;
+  /// Of the order of several sources: another number where the same arguments give another order.
+  static constexpr uint64_t kRevision = 1;
 
 private:
+  struct Slot {
+    uint32_t source;
+    uint32_t rank; // rows of the source before it in the block
+  };
+
   std::vector<Source> sources;
   std::vector<uint64_t> before; // rows of a block that sources before a source have; and kBlock
+  std::vector<Slot> block;      // by places; of several sources
   uint64_t seed;
 };
 

@@ -360,7 +360,7 @@ std::string TextSource::identity() const {
   std::string all = sources[0].files->fingerprint();
   if (sources.size() > 1) {
     uint64_t tokens = 0;
-    XXH64_hash_t hash = 0;
+    XXH64_hash_t hash = data::RowOrder::kRevision; // not resumed in another order
     for (const Source &source : sources) {
       const std::string own = source.files->fingerprint();
       tokens += source.files->tokens();

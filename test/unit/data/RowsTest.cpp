@@ -2,6 +2,7 @@
 #include "runtime/data/Loader.h"
 #include "test/unit/data/DataFolder.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -161,6 +162,38 @@ TEST_F(RowsTest, MixturesKeepTheirWeightsAndEpochs) {
   EXPECT_EQ(epochs[1].source, "b");
   EXPECT_NEAR(epochs[0].passes, 65.536, 1e-9);
   EXPECT_NEAR(epochs[1].passes, 39322 / 50000.0, 1e-9);
+}
+
+TEST_F(RowsTest, SourcesOfAMixtureAreReadInWholePasses) {
+  BatchRows rows;
+  rows.tokens.resize(1);
+  rows.labels.resize(1);
+  for (const uint64_t seed : {1, 2, 3}) {
+    const auto order = mixture(seed);
+    constexpr std::array<size_t, 3> counts = {1000, 50000, 7};
+    std::array<std::vector<int32_t>, 3> passes; // of each source the one that is not over
+    std::vector<std::vector<int32_t>> small;    // those of seven rows, as they were read
+    const auto isTwice = [](std::vector<int32_t> pass) {
+      std::sort(pass.begin(), pass.end());
+      return std::adjacent_find(pass.begin(), pass.end()) != pass.end();
+    };
+    for (uint64_t place = 0; place < 3 * RowOrder::kBlock + 4321; ++place) {
+      order->read(place, 0, rows);
+      const auto source = static_cast<size_t>(rows.tokens[0]);
+      std::vector<int32_t> &pass = passes[source];
+      pass.push_back(rows.labels[0]);
+      if (pass.size() < counts[source])
+        continue;
+      ASSERT_FALSE(isTwice(pass)) << "source " << source << ", place " << place;
+      if (source == 2)
+        small.push_back(pass);
+      pass.clear();
+    }
+    for (const std::vector<int32_t> &pass : passes)
+      EXPECT_FALSE(isTwice(pass));
+    ASSERT_GT(small.size(), 5000u);
+    EXPECT_GT(std::set(small.begin(), small.end()).size(), 2000u); // of the 5040 orders
+  }
 }
 
 TEST_F(RowsTest, MixedBatchesDependOnTheSeedAlone) {
