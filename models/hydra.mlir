@@ -359,8 +359,8 @@ hydra.model @hydra version 1 {
     hydra.yield %out, %block
   }
   hydra.def @blended(%own, %h0, %s) {
-    %full = hydra.let @all_recursions(%h0)
-    %y = hydra.let %own * %s + rms_norm(%full.value, @final_norm, eps = eps) * (1 - %s)
+    %full, %part = hydra.let @all_recursions(%h0), min(max(%s, 0), 1)
+    %y = hydra.let %own * %part + rms_norm(%full.value, @final_norm, eps = eps) * (1 - %part)
     hydra.yield %y
   }
 
@@ -465,7 +465,7 @@ hydra.model @hydra version 1 {
     %judged = hydra.let when(advantage or loss_aware > 0.0, @judge(%final, %labels, %sums, %adv_lambda),
                              bundle(ce = @cross_entropy(%final, %labels), lesson = 0, adv = 0, aware = 0, mean = 0, var = 0, batches = 0))
     hydra.section @total
-    %part = hydra.let when(blend, %s, 1)
+    %part = hydra.let when(blend, min(max(%s, 0), 1), 1)
     %balanced, %paid = hydra.let min(%sums.aux, 100), min(%sums.ponder * %part, 100) * ponder_scale
     %pondered = hydra.let %judged.ce + %balanced + %paid
     %factor = hydra.let when(auto_nudge, %adv_mult * @nudge, %adv_mult)
