@@ -101,12 +101,12 @@ hydra.model @deltanet version 1 {
 
   //===-- The same by chunks --------------------------------------------------------------------===//
 
-  // [B, H, S, width] as chunks [B, H, C, Q, width], zeros behind the last.
-  hydra.def @chunks(%x) dims(C, width) = reshape(pad(%x, axis = 2, before = 0, after = Q * C - S), [B, H, C, Q, width])
+  // [B, H, S, width] as chunks [B, H, C, T, width], zeros behind the last.
+  hydra.def @chunks(%x) dims(C, T, width) = reshape(pad(%x, axis = 2, before = 0, after = T * C - S), [B, H, C, T, width])
 
-  // (I + N) (I + N^2) (I + N^4) …, which is the inverse of I - N where N [B, H, C, Q, Q] is zero from the diagonal on.
-  hydra.def @inverse(%n) {
-    %identity = hydra.let cast(iota(axis = 3, shape = [1, 1, 1, Q, Q]) == iota(axis = 4, shape = [1, 1, 1, Q, Q]), to = f32)
+  // (I + N) (I + N^2) (I + N^4) …, which is the inverse of I - N where N [B, H, C, T, T] is zero from the diagonal on.
+  hydra.def @inverse(%n) dims(T) {
+    %identity = hydra.let cast(iota(axis = 3, shape = [1, 1, 1, T, T]) == iota(axis = 4, shape = [1, 1, 1, T, T]), to = f32)
     %rounds, %first = hydra.let iota(axis = 0, shape = [doublings]), %n + %identity
     %inverse, %power = hydra.scan axis = 0 chunk = 1 over(%round = %rounds) carry(%product = %first, %last = %n) {
       %next = hydra.let matmul(%last, %last, full_precision)
@@ -119,14 +119,14 @@ hydra.model @deltanet version 1 {
   // With G_t the sum of log alpha from the chunk's first token to t and u_t = beta_t (v_t - alpha_t S_{t-1} k_t), the matrix
   // behind token t is e^{G_t} S + sum over j <= t of e^{G_t - G_j} u_j k_j^T for S in front of the chunk. The u solve
   // (I + A) u = beta v - beta e^G S k,  A_tj = beta_t e^{G_t - G_j} k_t.k_j  for j < t.
-  hydra.def @by_chunks(%q, %k, %v, %beta, %log_alpha, %start) dims(C) {
-    %qs, %ks, %vs = hydra.let @chunks(%q, C = C, width = dk), @chunks(%k, C = C, width = dk), @chunks(%v, C = C, width = dv)
-    %betas, %logs = hydra.let @chunks(%beta, C = C, width = 1), reshape(@chunks(%log_alpha, C = C, width = 1), [B * H * C, Q])
-    %until = hydra.let cast(iota(axis = 1, shape = [Q, Q]) <= iota(axis = 0, shape = [Q, Q]), to = f32)
-    %sums = hydra.let reshape(matmul(%logs, %until, transpose_b, full_precision), [B, H, C, Q, 1])
-    %row, %column = hydra.let iota(axis = 3, shape = [1, 1, 1, Q, Q]), iota(axis = 4, shape = [1, 1, 1, Q, Q])
-    %decay = hydra.let exp(select(%column <= %row, %sums - reshape(%sums, [B, H, C, 1, Q]), -1.0e30))
-    %last = hydra.slice %sums axis = 3 start = Q - 1 size = 1
+  hydra.def @by_chunks(%q, %k, %v, %beta, %log_alpha, %start) dims(C, T) {
+    %qs, %ks, %vs = hydra.let @chunks(%q, C = C, T = T, width = dk), @chunks(%k, C = C, T = T, width = dk), @chunks(%v, C = C, T = T, width = dv)
+    %betas, %logs = hydra.let @chunks(%beta, C = C, T = T, width = 1), reshape(@chunks(%log_alpha, C = C, T = T, width = 1), [B * H * C, T])
+    %until = hydra.let cast(iota(axis = 1, shape = [T, T]) <= iota(axis = 0, shape = [T, T]), to = f32)
+    %sums = hydra.let reshape(matmul(%logs, %until, transpose_b, full_precision), [B, H, C, T, 1])
+    %row, %column = hydra.let iota(axis = 3, shape = [1, 1, 1, T, T]), iota(axis = 4, shape = [1, 1, 1, T, T])
+    %decay = hydra.let exp(select(%column <= %row, %sums - reshape(%sums, [B, H, C, 1, T]), -1.0e30))
+    %last = hydra.slice %sums axis = 3 start = T - 1 size = 1
     %left, %kept, %grown = hydra.let exp(%last), exp(%sums), %ks * exp(%last - %sums)
 
     %written = hydra.let %vs * %betas
@@ -134,37 +134,38 @@ hydra.model @deltanet version 1 {
     %of_state = hydra.let %qs * %kept
     %o, %end = hydra.when rule == delta {
       %a = hydra.let select(%column < %row, matmul(%ks, %ks, transpose_b, dtype = f32) * %decay, 0) * %betas
-      %inverse = hydra.let @inverse(-%a)
+      %inverse = hydra.let @inverse(-%a, T = T)
       %values, %keys = hydra.let matmul(%inverse, %written, dtype = f32), matmul(%inverse, %ks * (%betas * %kept), dtype = f32)
       %both = hydra.concat %keys, %of_state axis = 3
       %us, %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%b1 = %both, %v1 = %values, %g1 = %grown, %l1 = %left) carry(%s = %start) {
-        %met = hydra.let matmul(reshape(%b1, [B, H, 2 * Q, dk]), %s, transpose_b, dtype = f32)
-        %u = hydra.let reshape(%v1, [B, H, Q, dv]) - slice(%met, axis = 2, start = 0, size = Q)
-        %next = hydra.let matmul(%u, reshape(%g1, [B, H, Q, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
-        %u1, %o1 = hydra.let reshape(%u, [B, H, 1, Q, dv]), reshape(slice(%met, axis = 2, start = Q, size = Q), [B, H, 1, Q, dv])
+        %met = hydra.let matmul(reshape(%b1, [B, H, 2 * T, dk]), %s, transpose_b, dtype = f32)
+        %u = hydra.let reshape(%v1, [B, H, T, dv]) - slice(%met, axis = 2, start = 0, size = T)
+        %next = hydra.let matmul(%u, reshape(%g1, [B, H, T, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
+        %u1, %o1 = hydra.let reshape(%u, [B, H, 1, T, dv]), reshape(slice(%met, axis = 2, start = T, size = T), [B, H, 1, T, dv])
         hydra.yield %u1, %o1, %next
       }
       %o = hydra.let %from_state + matmul(%reads, %us, dtype = f32)
       hydra.yield %o, %end
     } else {
       %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%q1 = %of_state, %v1 = %written, %g1 = %grown, %l1 = %left) carry(%s = %start) {
-        %o1 = hydra.let reshape(matmul(reshape(%q1, [B, H, Q, dk]), %s, transpose_b, dtype = f32), [B, H, 1, Q, dv])
-        %next = hydra.let matmul(reshape(%v1, [B, H, Q, dv]), reshape(%g1, [B, H, Q, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
+        %o1 = hydra.let reshape(matmul(reshape(%q1, [B, H, T, dk]), %s, transpose_b, dtype = f32), [B, H, 1, T, dv])
+        %next = hydra.let matmul(reshape(%v1, [B, H, T, dv]), reshape(%g1, [B, H, T, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
         hydra.yield %o1, %next
       }
       %o = hydra.let %from_state + matmul(%reads, %written, dtype = f32)
       hydra.yield %o, %end
     }
-    %rows = hydra.let slice(reshape(%o, [B, H, Q * C, dv]), axis = 2, start = 0, size = S)
+    %rows = hydra.let slice(reshape(%o, [B, H, T * C, dv]), axis = 2, start = 0, size = S)
     hydra.yield %rows, %end
   }
 
-  // What the queries read [B, H, S, dv]; the matrices go from token to token of a sequence.
+  // What the queries read [B, H, S, dv]; the matrices go from token to token of a sequence. No chunk is
+  // longer than it.
   hydra.def @remember(%q, %k, %v, %beta, %log_alpha) {
     %nothing = hydra.constant value = 0.0 shape = [B, H, dv, dk]
     %o, %end = hydra.scan axis = 2 chunk = S over(%qs = %q, %ks = %k, %vs = %v, %bs = %beta, %as = %log_alpha) carry(%s = %nothing) {
       %read, %next = hydra.when form == chunks {
-        %r, %n = hydra.call @by_chunks(%qs, %ks, %vs, %bs, %as, %s, C = ceil(1.0 * S / Q))
+        %r, %n = hydra.call @by_chunks(%qs, %ks, %vs, %bs, %as, %s, C = ceil(1.0 * S / min(Q, S)), T = min(Q, S))
         hydra.yield %r, %n
       } else {
         %r, %n = hydra.call @by_tokens(%qs, %ks, %vs, %bs, %as, %s)

@@ -60,59 +60,59 @@ hydra.model @ttt version 1 {
   // The same with rotary positions.
   hydra.def @rotated_heads(%x) = transpose(rope(reshape(%x, [B, S, H, d]), base = rope), [0, 2, 1, 3])
 
-  // [B, H, S, d] as chunks [B, H, C, b0, d] of b0 tokens, zeros behind the last.
-  hydra.def @chunks_of_heads(%x) dims(C) = reshape(pad(%x, axis = 2, before = 0, after = b0 * C - S), [B, H, C, b0, d])
+  // [B, H, S, d] as chunks [B, H, C, T, d] of T tokens, zeros behind the last.
+  hydra.def @chunks_of_heads(%x) dims(C, T) = reshape(pad(%x, axis = 2, before = 0, after = T * C - S), [B, H, C, T, d])
 
   // Of step widths [B, gates, S, 1], minus that width times the derivative of the mean over the chunk's tokens; 0 behind the
-  // last: [B, gates, C, b0, 1].
-  hydra.def @step_scales(%eta) dims(C) {
+  // last: [B, gates, C, T, 1].
+  hydra.def @step_scales(%eta) dims(C, T) {
     %token = hydra.iota shape = [1, 1, S, 1] axis = 2
-    %last_factor = hydra.let -2.0 / max(1, S - b0 * floor(1.0 * S / b0))
-    %scale = hydra.let %eta * select(%token < b0 * floor(1.0 * S / b0), -2.0 / b0, %last_factor)
-    %scales = hydra.let reshape(pad(%scale, axis = 2, before = 0, after = b0 * C - S), [B, gates, C, b0, 1])
+    %last_factor = hydra.let -2.0 / max(1, S - T * floor(1.0 * S / T))
+    %scale = hydra.let %eta * select(%token < T * floor(1.0 * S / T), -2.0 / T, %last_factor)
+    %scales = hydra.let reshape(pad(%scale, axis = 2, before = 0, after = T * C - S), [B, gates, C, T, 1])
     hydra.yield %scales
   }
 
-  // A query sees the steps of the tokens before it: of products of rows and columns [..., b0, b0], those.
-  hydra.def @earlier(%all) {
-    %row, %column = hydra.let iota(axis = 0, shape = [b0, b0]), iota(axis = 1, shape = [b0, b0])
+  // A query sees the steps of the tokens before it: of products of rows and columns [..., T, T], those.
+  hydra.def @earlier(%all) dims(T) {
+    %row, %column = hydra.let iota(axis = 0, shape = [T, T]), iota(axis = 1, shape = [T, T])
     %seen = hydra.let select(%column < %row, %all, 0)
     hydra.yield %seen
   }
 
   // Queries, keys, values [B, H, S, d], step widths [B, gates, S, 1] and first weights [B, H, d, d] to what
   // the queries read, and the weights behind the last token. What does not depend on the weights is done for all
-  // C chunks at once.
+  // C chunks at once; none is longer than the sequence.
   hydra.def @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta) dims(C) {
-    %qs = hydra.let @chunks_of_heads(%q, C = C)
-    %ks = hydra.let @chunks_of_heads(%k, C = C)
-    %vs = hydra.let @chunks_of_heads(%v, C = C)
+    %qs = hydra.let @chunks_of_heads(%q, C = C, T = min(b0, S))
+    %ks = hydra.let @chunks_of_heads(%k, C = C, T = min(b0, S))
+    %vs = hydra.let @chunks_of_heads(%v, C = C, T = min(b0, S))
 
-    %scales, %seen = hydra.let @step_scales(%eta, C = C), @earlier(matmul(%qs, %ks, transpose_b))
+    %scales, %seen = hydra.let @step_scales(%eta, C = C, T = min(b0, S)), @earlier(matmul(%qs, %ks, transpose_b), T = min(b0, S))
 
     // The scan over chunks: what the weights make of keys and queries, and the steps that keys and values
     // ask for. Every sequence has its own norm's parameters there, whose gradients are summed behind it.
     %gammas, %betas = hydra.let broadcast(%gamma, [B, H, 1, d]), broadcast(%beta, [B, H, 1, d])
-    %scales_of_heads = hydra.let broadcast(%scales, [B, H, C, b0, 1])
+    %scales_of_heads = hydra.let broadcast(%scales, [B, H, C, min(b0, S), 1])
     %kqs = hydra.let concat(%ks, %qs, axis = 3)
     %befores, %steps, %end = hydra.scan axis = 2 chunk = 1 over(%kq1 = %kqs, %k1 = %ks, %v1 = %vs, %s1 = %scales_of_heads) carry(%w = %start) {
-      %kq, %kc = hydra.let reshape(%kq1, [B, H, 2 * b0, d]), reshape(%k1, [B, H, b0, d])
-      %vc, %sc = hydra.let reshape(%v1, [B, H, b0, d]), reshape(%s1, [B, H, b0, 1])
+      %kq, %kc = hydra.let reshape(%kq1, [B, H, 2 * min(b0, S), d]), reshape(%k1, [B, H, min(b0, S), d])
+      %vc, %sc = hydra.let reshape(%v1, [B, H, min(b0, S), d]), reshape(%s1, [B, H, min(b0, S), 1])
 
       // The derivative of |f(k; W) - v|^2 / 2 in T = W k.
       %both = hydra.let matmul(%kq, %w, transpose_b, dtype = f32)
-      %t, %before = hydra.let slice(%both, axis = 2, start = 0, size = b0), slice(%both, axis = 2, start = b0, size = b0)
+      %t, %before = hydra.let slice(%both, axis = 2, start = 0, size = min(b0, S)), slice(%both, axis = 2, start = min(b0, S), size = min(b0, S))
       %x, %r = hydra.call @normalise(%t)
       %g = hydra.let (%kc + (%x * %gammas + %betas) - %vc) * %gammas
       %u = hydra.let (%g - mean(%g, 3) - %x * mean(%g * %x, 3)) * %r
       %step = hydra.let %u * %sc
 
       %next = hydra.let matmul(%step, %kc, %w, transpose_a, dtype = f32)
-      %before1, %step1 = hydra.let reshape(%before, [B, H, 1, b0, d]), reshape(%step, [B, H, 1, b0, d])
+      %before1, %step1 = hydra.let reshape(%before, [B, H, 1, min(b0, S), d]), reshape(%step, [B, H, 1, min(b0, S), d])
       hydra.yield %before1, %step1, %next
     }
     %tqs = hydra.let %befores + matmul(%seen, %steps, dtype = f32)
-    %tq = hydra.let slice(reshape(%tqs, [B, H, b0 * C, d]), axis = 2, start = 0, size = S)
+    %tq = hydra.let slice(reshape(%tqs, [B, H, min(b0, S) * C, d]), axis = 2, start = 0, size = S)
     %nq, %rq = hydra.call @normalise(%tq)
     %z = hydra.let %q + (%nq * %gamma + %beta)
     hydra.yield %z, %end
@@ -129,15 +129,15 @@ hydra.model @ttt version 1 {
   // The same as @learn_and_read for perceptrons, of weights w1 [B, H, h, d] and w2 [B, H, d, h]. What queries read depends
   // on the weights twice, so that all of it is done chunk by chunk.
   hydra.def @learn_and_read_by_mlp(%q, %k, %v, %eta, %w1_start, %w2_start, %gamma, %beta) dims(C) {
-    %qs, %ks = hydra.let @chunks_of_heads(%q, C = C), @chunks_of_heads(%k, C = C)
-    %vs = hydra.let @chunks_of_heads(%v, C = C)
-    %scales, %seen = hydra.let @step_scales(%eta, C = C), @earlier(matmul(%qs, %ks, transpose_b))
+    %qs, %ks = hydra.let @chunks_of_heads(%q, C = C, T = min(b0, S)), @chunks_of_heads(%k, C = C, T = min(b0, S))
+    %vs = hydra.let @chunks_of_heads(%v, C = C, T = min(b0, S))
+    %scales, %seen = hydra.let @step_scales(%eta, C = C, T = min(b0, S)), @earlier(matmul(%qs, %ks, transpose_b), T = min(b0, S))
     %gammas, %betas = hydra.let broadcast(%gamma, [B, H, 1, d]), broadcast(%beta, [B, H, 1, d])
-    %scales_of_heads = hydra.let broadcast(%scales, [B, H, C, b0, 1])
+    %scales_of_heads = hydra.let broadcast(%scales, [B, H, C, min(b0, S), 1])
     %reads, %w1_end, %w2_end = hydra.scan axis = 2 chunk = 1
         over(%k1 = %ks, %q1 = %qs, %v1 = %vs, %s1 = %scales_of_heads, %seen1 = %seen) carry(%w1 = %w1_start, %w2 = %w2_start) {
-      %kc, %qc, %vc = hydra.let reshape(%k1, [B, H, b0, d]), reshape(%q1, [B, H, b0, d]), reshape(%v1, [B, H, b0, d])
-      %sc, %seen_here = hydra.let reshape(%s1, [B, H, b0, 1]), reshape(%seen1, [B, H, b0, b0])
+      %kc, %qc, %vc = hydra.let reshape(%k1, [B, H, min(b0, S), d]), reshape(%q1, [B, H, min(b0, S), d]), reshape(%v1, [B, H, min(b0, S), d])
+      %sc, %seen_here = hydra.let reshape(%s1, [B, H, min(b0, S), 1]), reshape(%seen1, [B, H, min(b0, S), min(b0, S)])
 
       // The steps: derivatives in W2 gelu(W1 k) and in W1 k.
       %a = hydra.let matmul(%kc, %w1, transpose_b, dtype = f32)
@@ -152,15 +152,15 @@ hydra.model @ttt version 1 {
       // What the queries read, of the weights with the steps before.
       %aq = hydra.let matmul(%qc, %w1, transpose_b, dtype = f32) + matmul(%seen_here, %step1, dtype = f32)
       %pq = hydra.let gelu(%aq)
-      %seen_hidden = hydra.let @earlier(matmul(%pq, %p, transpose_b, dtype = f32))
+      %seen_hidden = hydra.let @earlier(matmul(%pq, %p, transpose_b, dtype = f32), T = min(b0, S))
       %read = hydra.let matmul(%pq, %w2, transpose_b, dtype = f32) + matmul(%seen_hidden, %step2, dtype = f32)
 
       %w1_next = hydra.let matmul(%step1, %kc, %w1, transpose_a, dtype = f32)
       %w2_next = hydra.let matmul(%step2, %p, %w2, transpose_a, dtype = f32)
-      %read1 = hydra.let reshape(%read, [B, H, 1, b0, d])
+      %read1 = hydra.let reshape(%read, [B, H, 1, min(b0, S), d])
       hydra.yield %read1, %w1_next, %w2_next
     }
-    %tq = hydra.let slice(reshape(%reads, [B, H, b0 * C, d]), axis = 2, start = 0, size = S)
+    %tq = hydra.let slice(reshape(%reads, [B, H, min(b0, S) * C, d]), axis = 2, start = 0, size = S)
     %nq, %rq = hydra.call @normalise(%tq)
     %z = hydra.let %q + (%nq * %gamma + %beta)
     hydra.yield %z, %w1_end, %w2_end
