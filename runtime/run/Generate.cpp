@@ -37,6 +37,7 @@ void checkPrompts(const PlanFile &file, const NextTokens &next,
 std::vector<TextEnd> generate(const PlanFile &file, Executor &executor,
                               const std::vector<std::vector<int32_t>> &prompts,
                               const GenerateOptions &options,
+                              const std::function<bool()> &interrupted,
                               const std::function<void(size_t, int32_t)> &emit) {
   const std::unique_ptr<NextTokens> next =
       makeNextTokens(file, executor, options.sampling, options.seed, options.form);
@@ -54,6 +55,12 @@ std::vector<TextEnd> generate(const PlanFile &file, Executor &executor,
   for (int64_t i = 0; i < options.tokens; ++i) {
     if (std::ranges::all_of(texts, &Sequence::ended))
       break;
+    if (interrupted()) {
+      for (size_t p = 0; p < texts.size(); ++p)
+        if (!texts[p].ended)
+          end(p, TextEnd::interrupted);
+      break;
+    }
     next->read(texts);
     for (size_t p = 0; p < texts.size(); ++p) {
       Sequence &text = texts[p];

@@ -26,7 +26,7 @@ enum class TextEnd { tokens, stop, context, interrupted };
 /// Programs that read on (hydrac --mode=generate) read every token once and have a context of so
 /// many tokens; a plan without them reads the last S tokens again for each. The same plan,
 /// parameters, prompts and options give the same tokens, and a prompt the same whatever the others
-/// are.
+/// are. Once `interrupted`, which is asked for each token, all texts that go on end.
 ///
 /// Throws Error when the plan has no such program, has fewer sequences at a time than there are
 /// prompts, a prompt is empty, longer than the context or has an id that the model does not know,
@@ -34,6 +34,7 @@ enum class TextEnd { tokens, stop, context, interrupted };
 std::vector<TextEnd> generate(const PlanFile &file, Executor &executor,
                               const std::vector<std::vector<int32_t>> &prompts,
                               const GenerateOptions &options,
+                              const std::function<bool()> &interrupted,
                               const std::function<void(size_t prompt, int32_t token)> &emit);
 
 } // namespace hydra::runtime

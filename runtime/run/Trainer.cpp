@@ -309,8 +309,25 @@ private:
     }
   }
 
+  /// The signal that ends the run before more is made of what comes behind a step, or 0; the same
+  /// on all ranks.
+  int interruption() const {
+    if (!options.ranks)
+      return StopSignal::received();
+    options.ranks->post({.signal = StopSignal::received(), .error = ""});
+    const Vote all = options.ranks->collect();
+    if (!all.error.empty())
+      throw CommonError(all.error);
+    return all.signal;
+  }
+
   void sample() {
-    const std::vector<TextSample> samples = options.sample();
+    const std::vector<TextSample> samples = options.sample([this] {
+      result.signal = interruption();
+      return result.signal != 0;
+    });
+    if (result.signal != 0)
+      return; // those that are cut are no samples
     for (size_t i = 0; i < samples.size(); ++i) {
       const auto &[prompt, text] = samples[i];
       log.sample(session.steps(), i, prompt, text);

@@ -34,7 +34,8 @@ struct TrainOptions {
   int keep = 3;                              // checkpoints that remain
   int64_t evalEvery = 0;                     // held-out loss every so many steps; 0: at the end
   int64_t sampleEvery = 0;                   // texts every so many steps; 0: none
-  std::function<std::vector<TextSample>()> sample; // makes them, on every rank alike
+  /// Makes them, on every rank alike, unless it is interrupted, which it asks for each token.
+  std::function<std::vector<TextSample>(const std::function<bool()> &interrupted)> sample;
   RunLogFiles log;
   std::optional<std::string> revision; // of the model's file, for records
   int64_t logEvery = 1;                // plain lines of progress

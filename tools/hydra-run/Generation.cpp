@@ -71,7 +71,8 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
 std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
                                              const runtime::PlanFile &file,
                                              runtime::Executor &executor,
-                                             const text::Tokenizer &tokenizer, uint64_t seed) {
+                                             const text::Tokenizer &tokenizer, uint64_t seed,
+                                             const std::function<bool()> &interrupted) {
   std::vector<std::vector<int32_t>> prompts;
   std::vector<runtime::TextSample> samples;
   std::vector<std::unique_ptr<text::TextStream>> streams;
@@ -80,7 +81,7 @@ std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
     samples.push_back({prompt, ""});
     streams.push_back(tokenizer.streamBehind(prompts.back()));
   }
-  runtime::generate(file, executor, prompts, settingsOf(options, tokenizer, seed),
+  runtime::generate(file, executor, prompts, settingsOf(options, tokenizer, seed), interrupted,
                     [&](size_t i, int32_t token) { samples[i].text += streams[i]->add(token); });
   for (size_t i = 0; i < samples.size(); ++i)
     samples[i].text += streams[i]->finish();
@@ -101,8 +102,9 @@ std::string generateText(const RunOptions &options, const runtime::PlanFile &fil
   const Clock::time_point begin = Clock::now();
   Clock::time_point first = begin;
   size_t added = 0;
-  const std::vector<runtime::TextEnd> ends =
-      runtime::generate(file, executor, prompts, how, [&](size_t i, int32_t token) {
+  const std::vector<runtime::TextEnd> ends = runtime::generate(
+      file, executor, prompts, how, [] { return false; },
+      [&](size_t i, int32_t token) {
         if (added++ == 0)
           first = Clock::now();
         texts[i].waiting += texts[i].stream->add(token);

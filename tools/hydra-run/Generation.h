@@ -7,6 +7,8 @@
 #include "runtime/text/Tokenizer.h"
 #include "tools/hydra-run/Options.h"
 
+#include <functional>
+
 namespace hydra {
 
 /// What encodes the prompts: `given`, the tokenizer of a file, or where that is null, what
@@ -23,12 +25,13 @@ std::string generateText(const RunOptions &options, const runtime::PlanFile &fil
                          runtime::Executor &executor, const text::Tokenizer &tokenizer,
                          uint64_t seed);
 
-/// The same texts, which are returned, of a model that is being trained. Throws Error as
-/// runtime::generate does.
+/// The same texts, which are returned, of a model that is being trained; once `interrupted`, those
+/// that go on are cut. Throws Error as runtime::generate does.
 std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
                                              const runtime::PlanFile &file,
                                              runtime::Executor &executor,
-                                             const text::Tokenizer &tokenizer, uint64_t seed);
+                                             const text::Tokenizer &tokenizer, uint64_t seed,
+                                             const std::function<bool()> &interrupted);
 
 /// All that the choice of tokens depends on besides prompts and seed, for ranks to compare.
 std::string generationText(const RunOptions &options);

@@ -43,8 +43,7 @@ void writeText(const std::string &path, const std::string &text) {
 int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
                  runtime::Executor &executor, runtime::Session &session,
                  runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
-                 const std::optional<runtime::Checkpoint> &checkpoint,
-                 const std::function<std::vector<runtime::TextSample>(int64_t)> &sample,
+                 const std::optional<runtime::Checkpoint> &checkpoint, const SampleTexts &sample,
                  const std::function<void()> &begin) {
   const runtime::PolicyFlags policies = session.policyFlags();
   if (const auto cooldown = policies.find("cooldown");
@@ -60,9 +59,11 @@ int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
   how.keep = options.keep;
   how.evalEvery = options.evalEvery;
   how.sampleEvery = options.sampleEvery;
-  how.sample = [&] { return sample(options.generate.tokens); };
+  how.sample = [&](const std::function<bool()> &interrupted) {
+    return sample(options.generate.tokens, interrupted);
+  };
   if (options.sampleEvery > 0)
-    sample(0); // what is wrong with them is said before training
+    sample(0, [] { return false; }); // what is wrong with them is said before training
   how.log = {.jsonLines = options.log, .csv = options.csv, .tensorboard = options.tensorboard};
   how.revision = support::gitRevision(file.plan().header()->model_file()->str());
   constexpr int64_t shortRun = 100, sparse = 10;

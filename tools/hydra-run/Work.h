@@ -14,13 +14,15 @@
 
 namespace hydra {
 
-/// Trains and says how it ended: the status of the program. `sample` makes the texts of
-/// --sample-every, of so many tokens. `begin` is called once everything that the run writes to is
-/// open.
+/// The texts of --sample-every, of so many tokens; they may be interrupted.
+using SampleTexts = std::function<std::vector<runtime::TextSample>(
+    int64_t tokens, const std::function<bool()> &interrupted)>;
+
+/// Trains and says how it ended: the status of the program. `begin` is called once everything that
+/// the run writes to is open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
           runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
-          const std::optional<runtime::Checkpoint> &checkpoint,
-          const std::function<std::vector<runtime::TextSample>(int64_t)> &sample,
+          const std::optional<runtime::Checkpoint> &checkpoint, const SampleTexts &sample,
           const std::function<void()> &begin);
 
 /// One call of a plan that does not train: prints its small outputs, and writes all of them to

@@ -263,11 +263,11 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   };
   if (!trains)
     sayWhatRuns();
-  const auto sample = [&](int64_t tokens) {
+  const auto sample = [&](int64_t tokens, const std::function<bool()> &interrupted) {
     RunOptions sampling = options;
     sampling.generate.tokens = tokens;
     sampling.generate.form = session.runningForm();
-    return sampleTexts(sampling, file, executor, *tokenizer, seed);
+    return sampleTexts(sampling, file, executor, *tokenizer, seed, interrupted);
   };
   int status = 0;
   if (options.repeats())

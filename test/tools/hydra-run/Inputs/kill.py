@@ -98,6 +98,26 @@ for steps in (10**9, 2):
                    stdout=subprocess.DEVNULL)
 print("measurements: interrupted twice, saved and resumed")
 
+# A text that is written while a model is trained ends with the run, and is no sample.
+save = os.path.join(folder, "sampled")
+log = save + ".jsonl"
+run = ["hydra-run", plan, "--data", data, "--eval-batches", "1", "--save", save]
+process = subprocess.Popen([*run, "--steps", "2", "--generate", "a", "--tokens", str(10**9),
+                            "--sample-every", "1", "--log", log],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+deadline = time.time() + 60
+while not (os.path.exists(log) and '"event":"step","step":1,' in open(log).read()):
+    assert time.time() < deadline, "no step"
+    fail_if_ended(process)
+    time.sleep(0.005)
+time.sleep(0.1)
+process.send_signal(signal.SIGTERM)
+error = process.communicate(timeout=60)[1]
+assert process.returncode == 128 + signal.SIGTERM and newest(save) == 1, (process.returncode, error)
+assert '"event":"sample"' not in open(log).read()
+subprocess.run([*run, "--resume", "auto", "--steps", "2"], check=True, stdout=subprocess.DEVNULL)
+print("samples: interrupted, saved and resumed")
+
 # Started by nohup.
 save = os.path.join(folder, "nohup")
 process = start(save, 10**9, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
