@@ -130,7 +130,24 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
 std::vector<hydra::data::Epochs> Session::epochs() const {
   if (!options.text)
     return {};
-  return options.text->epochs(static_cast<uint64_t>(step) * file.plan().accumulation());
+  const Plan &plan = file.plan();
+  std::vector<TextSource::Trained> trained;
+  int64_t begin = 0;
+  const auto until = [&](int64_t end, uint32_t program) {
+    end = std::min(end, step);
+    if (begin < end)
+      trained.push_back({plan.programs()->Get(program),
+                         static_cast<uint64_t>(end - begin) * plan.accumulation()});
+    begin = std::max(begin, end);
+  };
+  if (plan.phases() && policies) {
+    const std::vector<int64_t> ends = policies->phaseEnds();
+    for (uint32_t i = 0; i < plan.phases()->size(); ++i)
+      until(ends[i], plan.phases()->Get(i)->program());
+  }
+  if (const std::optional<uint32_t> main = mainTrainingProgram(plan))
+    until(step, *main);
+  return options.text->epochs(trained);
 }
 
 void Session::makeStepParts() {

@@ -31,6 +31,9 @@ constexpr const char *kStartMean = "start_mean";     // of the loss, for an earl
 constexpr const char *kPhaseMean = "phase_mean";     // of the loss, for the end of a phase
 constexpr const char *kSaved = "steps_saved";        // by phases that ended early
 
+/// The same of one of them, from 1 on.
+std::string savedBy(int64_t phase) { return fmt::format("{}.{}", kSaved, phase); }
+
 /// The mean that counts the newest value by a share.
 double moved(std::optional<double> mean, double value, double share) {
   return mean ? (1 - share) * *mean + share * value : value;
@@ -208,6 +211,27 @@ int64_t StepPolicies::stepsSaved() const {
   return static_cast<int64_t>(std::clamp(get(kSaved).value_or(0), 0.0, most));
 }
 
+std::vector<int64_t> StepPolicies::phaseEnds() const {
+  const int64_t all = stepsSaved();
+  int64_t known = 0;
+  for (size_t i = 0; i < phases.size(); ++i)
+    known += savedIn(i);
+  // Steps that an older checkpoint gives to no phase count as the first one's.
+  int64_t saved = std::max<int64_t>(0, all - known), end = 0;
+  std::vector<int64_t> ends;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    saved = std::min(saved + savedIn(i), all);
+    ends.push_back(end = std::max(end, phases[i] - saved));
+  }
+  return ends;
+}
+
+int64_t StepPolicies::savedIn(size_t phase) const {
+  const double most = static_cast<double>(phases[phase]);
+  return static_cast<int64_t>(
+      std::clamp(get(savedBy(static_cast<int64_t>(phase) + 1)).value_or(0), 0.0, most));
+}
+
 std::string StepPolicies::watchPhase(int64_t step, double loss) {
   constexpr double share = 0.05;
   if (policies.ends.empty())
@@ -222,7 +246,9 @@ std::string StepPolicies::watchPhase(int64_t step, double loss) {
   if (end == policies.ends.end() || mean >= end->second.loss || step + 1 < end->second.from ||
       made == *phase)
     return "";
-  kept.numbers[kSaved] += static_cast<double>(*phase - made);
+  const auto early = static_cast<double>(*phase - made);
+  kept.numbers[kSaved] += early;
+  kept.numbers[savedBy(end->first)] = early;
   return fmt::format("the mean loss {:.6g} is below {:g}: phase {} ends here, {} step{} early",
                      mean, end->second.loss, end->first, *phase - made,
                      *phase - made == 1 ? "" : "s");

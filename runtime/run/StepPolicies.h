@@ -46,6 +46,8 @@ public:
 
   /// How many steps earlier than in the plan the phases end from now on.
   int64_t stepsSaved() const;
+  /// The steps behind which the phases of this run ended, or will, in their order.
+  std::vector<int64_t> phaseEnds() const;
 
   /// For a checkpoint; nothing where no flag was given.
   std::optional<SavedPolicies> save() const;
@@ -61,6 +63,8 @@ private:
   std::string watchRise(int64_t steps, double loss, Scalars &scalars);
   std::string watchStart(int64_t step, double loss, Scalars &scalars);
   std::string watchPhase(int64_t step, double loss);
+  /// By how many steps a phase, from 0, ended early.
+  int64_t savedIn(size_t phase) const;
 
   SavedPolicies kept;
   Policies policies;

@@ -379,7 +379,9 @@ std::unique_ptr<BatchSource> TextSource::training(const Program &program, uint64
   data::LoaderOptions how = loading;
   setShape(how, plan, tokensOf(plan, program), options.rank);
   how.first = first;
-  return std::make_unique<Training>(orderOf(how.length), how);
+  std::unique_ptr<data::RowOrder> order = orderOf(how.length);
+  passesOfRow.try_emplace(how.length, order->epochs(1));
+  return std::make_unique<Training>(std::move(order), how);
 }
 
 BatchSource &TextSource::heldOut() { return *heldOutSource; }
@@ -396,6 +398,22 @@ bool TextSource::leavesLabelsOut() const {
          std::ranges::any_of(sources, [](const Source &source) { return source.files->masked(); });
 }
 
-std::vector<data::Epochs> TextSource::epochs(uint64_t batches) const {
-  return mainOrder->epochs(batches * loading.batch);
+std::vector<data::Epochs> TextSource::epochs(std::span<const Trained> parts) {
+  std::map<uint64_t, uint64_t> rows; // by their tokens
+  for (const Trained &part : parts) {
+    data::LoaderOptions shape;
+    setShape(shape, plan, tokensOf(plan, *part.program), options.rank);
+    rows[shape.length] += part.batches * shape.batch;
+  }
+  std::vector<data::Epochs> all = mainOrder->epochs(rows[loading.length]);
+  for (const auto [length, count] : rows) {
+    if (length == loading.length)
+      continue;
+    auto known = passesOfRow.find(length);
+    if (known == passesOfRow.end()) // of a phase that was over when the run was resumed
+      known = passesOfRow.emplace(length, orderOf(length)->epochs(1)).first;
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i].passes += static_cast<double>(count) * known->second[i].passes;
+  }
+  return all;
 }

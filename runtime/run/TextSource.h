@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,8 +85,13 @@ public:
   /// The loader alone: see data::benchLoader.
   std::string bench(int batches);
 
-  /// How often each source was gone through in so many batches of a step behind all phases.
-  std::vector<data::Epochs> epochs(uint64_t batches) const;
+  /// So many batches of what a program reads.
+  struct Trained {
+    const planfile::Program *program;
+    uint64_t batches;
+  };
+  /// How often each source was gone through in all of them.
+  std::vector<data::Epochs> epochs(std::span<const Trained> parts);
 
 private:
   class Training;
@@ -109,6 +116,8 @@ private:
   std::vector<Source> sources;
   bool readsBytes = false;                   // files that are no shards: each byte is a token
   std::unique_ptr<data::RowOrder> mainOrder; // of steps behind all phases; null if `whole`
+  /// By the tokens of a row: which part of each source is gone through in a row of a run.
+  std::map<uint64_t, std::vector<data::Epochs>> passesOfRow;
   uint64_t evalBatches = 0;
   std::shared_ptr<HeldOut> heldOutSource;
 };
