@@ -35,7 +35,7 @@ void checkFileNames(std::initializer_list<const llvm::cl::opt<std::string> *> fl
 // An option takes the `parse` of its parser class, which hides that of the base.
 // NOLINTBEGIN(bugprone-derived-method-shadowing-base-method)
 
-/// The value of a flag: an integer of at least `Least`, 0 or 1, and at most `Most`.
+/// The value of a flag: an integer of at least `Least`, from 0 on, and at most `Most`.
 template <int64_t Least, int64_t Most> struct IntegerParser : llvm::cl::parser<long long> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, long long &value) {
@@ -44,7 +44,10 @@ template <int64_t Least, int64_t Most> struct IntegerParser : llvm::cl::parser<l
       return rejectValue(option, text, "at most " + std::to_string(Most));
     if (number && value >= Least)
       return false;
-    return rejectValue(option, text, Least == 0 ? "an integer from 0" : "a positive integer");
+    return rejectValue(option, text,
+                       Least == 0   ? "an integer from 0"
+                       : Least == 1 ? "a positive integer"
+                                    : "an integer from " + std::to_string(Least) + " on");
   }
 };
 template <int64_t Least, int64_t Most = std::numeric_limits<int64_t>::max()>
