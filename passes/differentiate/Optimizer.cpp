@@ -88,7 +88,7 @@ private:
   LogicalResult checkOptions() {
     if (accum < 1)
       return model.emitOpError() << "accum is " << accum.getValue() << "; expected at least 1";
-    if ((normSpike || groupNorms) && !clip)
+    if ((normSpike || groupNorms) && !clip && !lossScaleOf(model)) // a scaled loss has the norm
       return model.emitOpError() << (normSpike ? "norm-spike" : "group-norms")
                                  << " needs the norm of gradients; expected clip";
     return success();

@@ -517,7 +517,8 @@ static void checkUpdate(const HydracOptions &options) {
                                  static_cast<const cl::Option *>(&options.groupNorms)}) {
     if (isGiven(*flag) && options.compile.mode != Mode::Train)
       support::fail("--{} is for --mode=train", flag->ArgStr.str());
-    if (isGiven(*flag) && options.noClip)
+    if (isGiven(*flag) && options.noClip &&
+        !precisionPolicy(options.compile.precision)->scalesLoss) // which takes the norm
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
