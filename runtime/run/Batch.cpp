@@ -125,6 +125,12 @@ Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t r
 Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : source(&source) {
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
+    // What the source would give, if the program looked it up.
+    if (input->kind() == InputKind::values && dtypeOf(*tensor) == support::DType::I32 &&
+        shapeOf(*tensor).size() == 2)
+      support::fail("text gives tokens and labels, but program {} takes {} as integers of any "
+                    "value: no embedding and no loss has them as ids; use --inputs",
+                    shown(program.name()->string_view()), shown(input->name()->string_view()));
     if (input->kind() == InputKind::values || dtypeOf(*tensor) != support::DType::I32)
       support::fail("text gives tokens and labels, but program {} also takes {}; use --inputs",
                     shown(program.name()->string_view()), shown(input->name()->string_view()));
