@@ -76,7 +76,8 @@ def ApplyDropout : Pass<"hydra-apply-dropout", "::mlir::ModuleOp"> {
     `hydra.dropout` of a program, in its order, has a stream. The position of [d0, …, dn, columns] is (row, column), where
     rows count through d0 … dn, behind those of the micro-batches before (the scalar `micro_batch`). So rank r of N drops
     what micro-batch r of N drops, if d0 is the batch. Bodies of loops get a copy that takes a key of the loop and the
-    number of the iteration, from which their own keys are drawn.
+    number of the iteration, from which their own keys are drawn. A `hydra.attention` that drops is written as the steps of
+    hydra-decompose-attention, with truth values that hide keys in front of the softmax, and a `hydra.dropout` behind it.
 
     In front of everything that merges equal operations: two dropouts of one value are not the same. Says, without
     `programs`, that nothing trains. *Exact* where nothing drops.

@@ -112,6 +112,14 @@ LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   if (failed(wantAttention(infer, op)))
     return failure();
+  for (auto [attribute, what] :
+       {std::pair{op.getDropoutAttr(), "weights"}, std::pair{op.getDropkeyAttr(), "keys"}}) {
+    // One that depends on the layer is known when layers are written out.
+    const double part = attribute && !hasExpr(attribute) ? realValue(attribute) : 0.0;
+    if (!(part >= 0.0 && part < 1.0))
+      return infer.fail("drops a part of " + numberText(part) + " of its " + what +
+                        "; expected at least 0 and less than 1");
+  }
   SmallVector<int64_t> shape(infer.shape(op.getQ()));
   shape[3] = infer.shape(op.getV())[3];
   types.push_back(infer.tensor(shape, infer.element(op.getQ())));
@@ -157,9 +165,9 @@ Operation *AttentionOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving =
-      AttentionOp::create(b, getLoc(), getQ(), getK(), getV(), getScaleAttr(), getCapAttr(),
-                          getCausalAttr(), getChunkAttr(), getWindowAttr(), b.getUnitAttr());
+  auto saving = AttentionOp::create(b, getLoc(), getQ(), getK(), getV(), getScaleAttr(),
+                                    getCapAttr(), getCausalAttr(), getChunkAttr(), getWindowAttr(),
+                                    getDropoutAttr(), getDropkeyAttr(), b.getUnitAttr());
   getO().replaceAllUsesWith(saving.getO());
   erase();
   return saving;
@@ -181,6 +189,10 @@ int64_t AttentionOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); 
 int64_t AttentionGradOp::maskChunk() { return hidingSize(getChunkAttr(), getQ()); }
 int64_t AttentionGradOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); }
 double AttentionOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
+double AttentionOp::droppedWeights() {
+  return getDropoutAttr() ? realValue(getDropoutAttr()) : 0.0;
+}
+double AttentionOp::droppedKeys() { return getDropkeyAttr() ? realValue(getDropkeyAttr()) : 0.0; }
 double AttentionGradOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
 
 int64_t AttentionOp::flops() {

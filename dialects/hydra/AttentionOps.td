@@ -4,7 +4,7 @@
 
 include "dialects/hydra/NormOps.td"
 
-class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
+class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = [], string moreDeclaration = "">
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
@@ -15,10 +15,14 @@ class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     int64_t maskChunk();
     int64_t maskWindow();
     double scoreCap(); ///< 0: none
-  }];
+  }] # moreDeclaration;
 }
 
-def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
+def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP], [{
+    /// Parts that training drops; 0: none. Known when layers are unrolled.
+    double droppedWeights();
+    double droppedKeys();
+  }]> {
   let summary = "softmax(scale q kᵀ) v per head, under a mask";
   let description = [{
     `%o = hydra.attention %q, %k, %v scale = 0.125 causal`: `q [B, S, H, hd]`, `k [B, Sk, Hk, hd]`,
@@ -26,10 +30,16 @@ def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
     key j when: `causal`: j <= i; `chunk = c`: also i / c = j / c; `window = w`: also i - j < w.
     `cap = c`: scores are `c tanh(s / c)` before the mask (Gemma 2). Scale and cap are positive, and widths are at most 4096. A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
     the sum of e^score. models.md section 1.3.
+
+    `dropkey = p` (Li et al., "DropKey for Vision Transformer", CVPR 2023): a program that trains hides each key from
+    each query and head with probability p, in front of the softmax. `dropout = p`: it drops weights behind the softmax as
+    `hydra.dropout` does. Both in [0, 1). `hydra-apply-dropout` writes such an attention as its steps; all other programs lose
+    the attributes, which alone change no value.
   }];
   let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Real:$scale,
                        Hydra_Optional<Hydra_Real>:$cap, UnitAttr:$causal,
                        Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window,
+                       Hydra_Optional<Hydra_Real>:$dropout, Hydra_Optional<Hydra_Real>:$dropkey,
                        UnitAttr:$saving);
   let results = (outs Hydra_Value:$o, Optional<Hydra_Value>:$lse);
 }

@@ -346,6 +346,8 @@ private:
         bound = bindLeaf(leaf);
       else if (auto dropout = dyn_cast<DropoutOp>(op))
         bound = bindDropout(dropout);
+      else if (auto attention = dyn_cast<AttentionOp>(op))
+        bound = bindAttention(attention);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
         bound = bindValue(value);
       if (failed(bound)) // `op` may be erased by now
@@ -362,6 +364,19 @@ private:
       dropout.getY().replaceAllUsesWith(dropout.getX());
       dropout.erase();
     }
+    return success();
+  }
+
+  LogicalResult bindAttention(AttentionOp attention) {
+    if (failed(bindValue(cast<InferTypeOpInterface>(attention.getOperation()))))
+      return failure();
+    const auto isOff = [](Attribute part) {
+      return part && !hasExpr(part) && realValue(part) == 0.0;
+    };
+    if (isOff(attention.getDropoutAttr()))
+      attention.removeDropoutAttr();
+    if (isOff(attention.getDropkeyAttr()))
+      attention.removeDropkeyAttr();
     return success();
   }
 

@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/CountedNumbers.h"
 #include "passes/Passes.h"
+#include "passes/model/AttentionSteps.h"
 
 #include <cmath>
 #include <limits>
@@ -30,8 +31,13 @@ struct ApplyDropout : impl::ApplyDropoutBase<ApplyDropout> {
     model = findBoundModel(getOperation());
     if (!model || failed(checkUnrolled()) || (!programs.empty() && failed(applyToPrograms())))
       return signalPassFailure();
-    model.walk([](DropoutOp dropout) {
-      if (dropout.getKept())
+    model.walk([](Operation *op) {
+      if (auto attention = dyn_cast<AttentionOp>(op)) {
+        attention.removeDropoutAttr();
+        attention.removeDropkeyAttr();
+      }
+      auto dropout = dyn_cast<DropoutOp>(op);
+      if (!dropout || dropout.getKept())
         return;
       dropout.getY().replaceAllUsesWith(dropout.getX());
       dropout.erase();
@@ -41,10 +47,14 @@ struct ApplyDropout : impl::ApplyDropoutBase<ApplyDropout> {
 
 private:
   LogicalResult checkUnrolled() {
-    WalkResult walked = model.walk([](DropoutOp dropout) {
-      if (isa<EntryOp>(dropout->getParentOp()))
+    WalkResult walked = model.walk([](Operation *op) {
+      auto attention = dyn_cast<AttentionOp>(op);
+      const bool mayDrop =
+          isa<DropoutOp>(op) ||
+          (attention && (attention.getDropoutAttr() || attention.getDropkeyAttr()));
+      if (!mayDrop || isa<EntryOp>(op->getParentOp()))
         return WalkResult::advance();
-      dropout.emitOpError("is in a layer; run hydra-unroll-layers first");
+      op->emitOpError("is in a layer; run hydra-unroll-layers first");
       return WalkResult::interrupt();
     });
     return failure(walked.wasInterrupted());
@@ -62,10 +72,15 @@ private:
   }
 
   static bool drops(DropoutOp dropout) { return !dropout.getKept() && dropout.getP() > 0.0; }
+  static bool drops(AttentionOp attention) {
+    return attention.droppedWeights() > 0.0 || attention.droppedKeys() > 0.0;
+  }
   static bool drops(EntryOp entry) {
     return llvm::any_of(entry.getBody().front(), [](Operation &op) {
       if (auto loop = dyn_cast<LoopOp>(op))
         return drops(loop.getEntry());
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        return drops(attention);
       auto dropout = dyn_cast<DropoutOp>(op);
       return dropout && drops(dropout);
     });
@@ -89,7 +104,13 @@ private:
   LogicalResult draw(EntryOp entry, const Key &key, int64_t stream) {
     for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
       if (auto dropout = dyn_cast<DropoutOp>(op); dropout && drops(dropout)) {
-        if (failed(draw(dropout, key, stream++)))
+        if (failed(checkRows(dropout, build::shapeOf(dropout.getX()))))
+          return failure();
+        OpBuilder b(dropout);
+        dropout.getKeptMutable().assign(draw(b, madeBy(kPass, dropout.getLoc()), dropout.getX(),
+                                             dropout.getP(), key, stream++));
+      } else if (auto attention = dyn_cast<AttentionOp>(op); attention && drops(attention)) {
+        if (failed(draw(attention, key, stream)))
           return failure();
       } else if (auto loop = dyn_cast<LoopOp>(op); loop && drops(loop.getEntry())) {
         if (failed(draw(loop, key, stream)))
@@ -103,15 +124,19 @@ private:
   /// From which word on, as a signed number, a value is kept: p 2^32 - 2^31.
   static double threshold(double p) { return std::min(std::ceil(p * 0x1p32), 0x1p32 - 1) - 0x1p31; }
 
-  LogicalResult draw(DropoutOp dropout, const Key &key, int64_t stream) {
-    OpBuilder b(dropout);
-    Location loc = madeBy(kPass, dropout.getLoc());
-    ArrayRef<int64_t> shape = build::shapeOf(dropout.getX());
-    ArrayRef<int64_t> rows = shape.empty() ? shape : shape.drop_back();
+  /// Rows of what is dropped from have a number that is i32.
+  static LogicalResult checkRows(Operation *op, ArrayRef<int64_t> shape) {
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
-    if (productOf(rows) > most)
-      return dropout.emitOpError()
-             << "drops from " << shapeText(shape) << "; expected at most " << most << " rows";
+    if (shape.empty() || productOf(shape.drop_back()) <= most)
+      return success();
+    return op->emitOpError() << "drops from " << shapeText(shape) << "; expected at most " << most
+                             << " rows";
+  }
+
+  /// Which elements of x stay, when the part p of them goes: truth values of its shape.
+  Value draw(OpBuilder &b, Location loc, Value x, double p, const Key &key, int64_t stream) {
+    ArrayRef<int64_t> shape = build::shapeOf(x);
+    ArrayRef<int64_t> rows = shape.empty() ? shape : shape.drop_back();
     const auto type = RankedTensorType::get(shape, b.getI32Type());
     auto number = [&](double value) { return build::constant(b, loc, type, value); };
     auto all = [&](Value scalar) { return build::broadcast(b, loc, scalar, shape); };
@@ -127,9 +152,35 @@ private:
     Value column = shape.empty() ? number(0.0) : index(static_cast<int64_t>(rows.size()));
     Value drawn = RandomOp::create(b, loc, all(key.low), all(key.high), row, column,
                                    b.getI64IntegerAttr(stream));
-    Value kept = CompareOp::create(b, loc, drawn, number(threshold(dropout.getP())), Predicate::ge);
-    dropout.getKeptMutable().assign(kept);
     ++masks;
+    return CompareOp::create(b, loc, drawn, number(threshold(p)), Predicate::ge);
+  }
+
+  /// Writes an attention as its steps, of which keys take the next stream and then weights, where
+  /// they are dropped.
+  LogicalResult draw(AttentionOp attention, const Key &key, int64_t &stream) {
+    if (attention.getSaving())
+      return attention.emitOpError("drops, and is differentiated already; expected "
+                                   "hydra-apply-dropout in front of hydra-differentiate");
+    ArrayRef<int64_t> q = build::shapeOf(attention.getQ());
+    if (failed(checkRows(attention, {q[0], q[2], q[1], build::shapeOf(attention.getK())[1]})))
+      return failure();
+    const double keys = attention.droppedKeys(), weights = attention.droppedWeights();
+    const auto keptKeys = [&](OpBuilder &b, Location loc, Value scores) {
+      return draw(b, loc, scores, keys, key, stream++);
+    };
+    const auto onWeights = [&](OpBuilder &b, Location loc, Value x) -> Value {
+      Value kept = draw(b, loc, x, weights, key, stream++);
+      return DropoutOp::create(b, loc, x, kept, b.getF64FloatAttr(weights));
+    };
+    AttentionChanges changes;
+    changes.wideScores = true;
+    if (keys > 0.0)
+      changes.keptKeys = keptKeys;
+    if (weights > 0.0)
+      changes.onWeights = onWeights;
+    attention.getO().replaceAllUsesWith(writeAttentionSteps(attention, kPass, changes));
+    attention.erase();
     return success();
   }
 

@@ -279,7 +279,8 @@ private:
         b, loc, TypeRange{type}, headsLast(q), headsLast(p.keys), headsLast(p.values),
         b.getF64FloatAttr(p.scale), p.cap > 0.0 ? b.getF64FloatAttr(p.cap) : FloatAttr(),
         p.mask.causal ? b.getUnitAttr() : UnitAttr(), optional(p.mask.chunk),
-        optional(p.mask.window), /*saving=*/UnitAttr());
+        optional(p.mask.window), /*dropout=*/Attribute(), /*dropkey=*/Attribute(),
+        /*saving=*/UnitAttr());
     Value o = build::reshape(b, loc, headsLast(attention.getO(), Category::act_attn_out),
                              build::shapeOf(output.getResult()));
     output.getResult().replaceAllUsesWith(o);

@@ -312,3 +312,23 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: drops a part of 1 of its weights; expected at least 0 and less than 1}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 dropout = 1.0 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: drops a part of -0.5 of its keys; expected at least 0 and less than 1}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 dropkey = -0.5 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
