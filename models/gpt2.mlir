@@ -3,11 +3,11 @@
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
 // own: attention stays in a document, and positions begin anew. With `dropout` training drops that part of embeddings and of
-// what each layer's two halves add.
+// what each layer's two halves add, with `attention_dropout` of the weights of attention.
 
 hydra.model @gpt2 version 1 {
   hydra.symbols dims(D, L, H, P, V, eos = 0) reals(eps = 1.0e-5)
-                reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0, dropout = 0.0)
+                reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0, dropout = 0.0, attention_dropout = 0.0)
                 flags(packed = false)
   hydra.derive hd = D / H // width of a head
   hydra.derive F = 4 * D
@@ -56,7 +56,7 @@ hydra.model @gpt2 version 1 {
     %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32) * (1 / sqrt(hd))
     %i, %j = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32), iota(axis = 3, shape = [1, 1, 1, S], dtype = f32)
     %own, %not_later = hydra.let %j >= reshape(%start, [B, 1, S, 1]), %j <= %i
-    %weights = hydra.let softmax(select(%own, select(%not_later, %scores, -1.0e30), -1.0e30))
+    %weights = hydra.let dropout(softmax(select(%own, select(%not_later, %scores, -1.0e30), -1.0e30)), p = attention_dropout)
     %heads = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
     hydra.yield %heads
   }
@@ -78,7 +78,7 @@ hydra.model @gpt2 version 1 {
       %q, %k = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, H, hd])
       %v = hydra.let reshape(%v0, [B, S, H, hd])
       %heads = hydra.let when(packed, @attend_in_documents(%q, %k, %v, %at.start),
-                              attention(%q, %k, %v, scale = 1 / sqrt(hd), causal))
+                              attention(%q, %k, %v, scale = 1 / sqrt(hd), causal, dropout = attention_dropout))
       %y = hydra.let %x + dropout(linear(reshape(%heads, [B, S, D]), @proj, @proj_b), p = dropout)
 
       hydra.section @mlp

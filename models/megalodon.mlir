@@ -8,7 +8,8 @@
 //   attention_window  attention is to so many tokens instead of chunks
 //   prior_count       the norms begin with so many tokens of a learned mean and variance
 //   rescale_nffn      channels of the feed-forward part have factors
-//   dropout           training drops this part of what the two halves of a layer add, and hidden_dropout of what is within
+//   dropout           training drops this part of what the two halves of a layer add, hidden_dropout of what is within,
+//                     attention_dropout of the weights of attention, and dropkey of the keys of each query
 //   first_form        what the first code of this model in Python computed, as weights of megalodon-hf want it (models.md
 //                     section 5.9): norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as
 //                     it is, and rotations of channels dh / 2 apart
@@ -16,7 +17,7 @@
 hydra.model @megalodon version 1 {
   hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 32, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
                 choices(ema = scan of (scan, sequential, fft, auto), init_mode = he of (he, xavier, normal, truncated))
-                reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0)
+                reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0, attention_dropout = 0.0, dropkey = 0.0)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1) flags(packed = false, masked = false)
                 flags(swiglu = false, tied = false, scale_emb = false, rescale_nffn = false, first_form = false)
 
@@ -376,17 +377,22 @@ hydra.model @megalodon version 1 {
         %position - cast(cast(%position / Cs, to = i32), to = f32) * Cs)
     %q, %k = hydra.let transpose(@rotated(%q0, %at), [0, 2, 1, 3]), transpose(@rotated(%k0, %at), [0, 2, 1, 3])
     %scores = hydra.let matmul(%q, %k, transpose_b, dtype = f32)
-    %unseen = hydra.let when(masked, constant(value = -inf), -1.0e30)
+    %unseen = hydra.let when(masked or dropkey > 0.0, constant(value = -inf), -1.0e30)
     %kept = hydra.let when(masked, select(reshape(%at.valid, [B, 1, 1, S]) > 0.5, %scores, %unseen), %scores)
-    %weights = hydra.let softmax(select(%j >= %from, select(%j <= %i, %kept, %unseen), %unseen))
+    %seen = hydra.let select(%j >= %from, select(%j <= %i, %kept, %unseen), %unseen)
+    %weights = hydra.let dropout(softmax(when(dropkey == 0.0, %seen, @with_keys_dropped(%seen))), p = attention_dropout)
     %o = hydra.let transpose(matmul(%weights, transpose(%values, [0, 2, 1, 3])), [0, 2, 1, 3])
     hydra.yield %o
   }
 
+  // Scores [B, H, S, S], of which training drops a part in front of the softmax. A query without any key left gets 0.
+  hydra.def @with_keys_dropped(%scores) =
+      select(dropout(constant(value = 1, shape = [B, H, S, S]), p = dropkey) > 0.5, %scores, constant(value = -inf))
+
   // The same of rows that are one document.
   hydra.def @attend_in_row(%q, %k, %values) = when(attention_window > 0,
-      attention(@rotated_in_row(%q), @rotated_in_row(%k), %values, scale = 1.0, causal, window = attention_window),
-      attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal, chunk = Cs))
+      attention(@rotated_in_row(%q), @rotated_in_row(%k), %values, scale = 1.0, causal, window = attention_window, dropout = attention_dropout, dropkey = dropkey),
+      attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal, chunk = Cs, dropout = attention_dropout, dropkey = dropkey))
   hydra.def @rotated_in_row(%x) = when(first_form, rope(%x, base = rope, half_split), rope(%x, base = rope))
   hydra.def @rotated_in_chunk(%x) = when(first_form, rope(%x, base = rope, half_split, period = Cs), rope(%x, base = rope, period = Cs))
 

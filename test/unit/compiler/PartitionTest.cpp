@@ -212,6 +212,10 @@ INSTANTIATE_TEST_SUITE_P(
         Family{"CS336", "cs336", "tiny", {}}, Family{"Llama", "llama", "tiny", {}},
         Family{"GPT2", "gpt2", "tiny", {}}, Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2"}},
         Family{"MegalodonDropout", "megalodon", "ref", {"dropout=0.2", "hidden_dropout=0.1"}},
+        Family{"GPT2AttentionDropout", "gpt2", "tiny", {"attention_dropout=0.2"}},
+        Family{
+            "GPT2PackedAttentionDropout", "gpt2", "tiny", {"packed=true", "attention_dropout=0.2"}},
+        Family{"MegalodonDropkey", "megalodon", "ref", {"attention_dropout=0.1", "dropkey=0.3"}},
         Family{"TTT", "ttt", "ref", {}}, Family{"TTTLong", "ttt", "ref", {}, 144},
         Family{"Megalodon", "megalodon", "ref", {}},
         Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
@@ -590,7 +594,7 @@ TEST(Partition, RanksAddUpAsMicroBatchesDo) {
   Compiler compiler;
   for (const Family &family :
        {Family{"CS336", "cs336", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
-        Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2"}}}) {
+        Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2", "attention_dropout=0.2"}}}) {
     SCOPED_TRACE(family.name);
     const std::string path = sourcePath(std::string("models/") + family.model + ".mlir");
     constexpr int64_t batch = 4;
