@@ -107,6 +107,8 @@ bool Writer::writtenAttention() {
     scale();
   Value weights{.shape = x.shape, .size = 0.3, .low = 0.0};
   weights = emit("softmax", {x}, "", weights);
+  if (random.chance(0.1)) // which attention has, but none that is recognised
+    weights = emit("dropout", {weights}, "p = 0.25", weights);
   Value result{.shape = {batch, heads, length, valueWidth}, .size = v.size};
   result = emit("matmul", {weights, v}, "", result);
   if (random.chance(0.6)) {

@@ -313,7 +313,14 @@ bool Writer::attentions() {
       attributes +=
           " window = " + std::to_string(random.between(1, std::min<int64_t>(length.size + 1, 9)));
   }
-  Value result{.shape = q->shape, .element = q->element, .size = v->size};
+  double size = v->size;
+  if (random.chance(0.15)) {
+    attributes += " dropout = " + random.pick<std::string>({"0.0", "0.25", "0.5"});
+    size *= 2.0;
+  }
+  if (random.chance(0.15))
+    attributes += " dropkey = " + random.pick<std::string>({"0.0", "0.25", "0.9"});
+  Value result{.shape = q->shape, .element = q->element, .size = size};
   result.shape[3] = v->shape[3];
   if (result.count() > kMostElements)
     return false;
