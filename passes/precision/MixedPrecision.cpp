@@ -504,8 +504,9 @@ private:
   /// Lets matmuls of f32 operands multiply in a format that no tensor holds.
   void multiplyIn(ModelOp model, Type format) {
     model.walk([&](PrecisionOpInterface op) {
-      if (op.precisionClass() == Precision::Matmul && isF32(op->getOperand(0)) &&
-          op.multiplyIn(format))
+      // A loop may read nothing.
+      if (op.precisionClass() == Precision::Matmul && op->getNumOperands() > 0 &&
+          isF32(op->getOperand(0)) && op.multiplyIn(format))
         ++matmuls;
     });
   }
