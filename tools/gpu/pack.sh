@@ -45,7 +45,8 @@ few-long models/llama.mlir --preset=tiny --set D=1024,H=8,Hk=2,F=2000 --seq=3
 few-gelu models/gpt2.mlir --preset=tiny --seq=3
 FEW
 # Grouped queries over several tiles, the last of them partial; attention written out, and in all forms, with blocks
-# of one to three warpgroups or of tiles, and under caps; weights and keys that are dropped; a table of many rows.
+# of one to three warpgroups or of tiles, and under caps; weights and keys that are dropped; recurrences in several
+# segments, with more states than a warp has lanes; a table of many rows.
 declare -A cases=(
   [tiles]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=300 --precision=bf16"
   [wide]="models/llama.mlir --preset=tiny --set D=256,H=2,Hk=1 --batch=2 --seq=100 --precision=bf16"
@@ -82,6 +83,8 @@ declare -A cases=(
   [drops]="models/gpt2.mlir --preset=tiny --set dropout=0.1,attention_dropout=0.2,P=300 --batch=2 --seq=300 --precision=bf16"
   [drops-f32]="test/tools/hydra-run/Inputs/dropout-attention.mlir --set part=0.2,keys=0.3 --batch=3 --seq=45"
   [drops-keys]="models/megalodon.mlir --preset=tiny --set attention_dropout=0.1,dropkey=0.4 --batch=2 --seq=100 --precision=bf16"
+  [recurrence]="models/megalodon.mlir --preset=tiny --set N=16 --batch=3 --seq=500"
+  [recurrence-documents]="models/megalodon.mlir --preset=tiny --set packed=true,N=40 --batch=2 --seq=300 --precision=bf16"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
 for name in "${!cases[@]}"; do

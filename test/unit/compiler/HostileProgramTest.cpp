@@ -86,7 +86,7 @@ TEST(HostileProgram, MeetsEveryOperation) {
                            "softmax_grad", "attention_grad", "cross_entropy_grad", "global_norm",
                            "adafactor", "adamw", "adamw8bit", "lion", "muon", "sgd", "guard", "fused", "copy", "boundary", "loop",
                            "all_gather", "all_to_all", "all_reduce", "reduce_scatter", "rank",
-                           "shard", "scan_begin", "scan_end", "cached_attention", "sample", "random",
+                           "shard", "linear_recurrence_grad", "scan_begin", "scan_end", "cached_attention", "sample", "random",
                            "quantization_scale", "quantize", "quantized_matmul", "scaled_linear"})
     EXPECT_TRUE(missing.erase(std::string("hydra.") + name)) << name;
   // What changes no program: names of expressions and of parts, and values of symbols.

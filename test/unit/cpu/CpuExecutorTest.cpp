@@ -363,9 +363,9 @@ TEST(CpuExecutor, RecurrencesAndTheirGradients) {
       begins[i] = i % 23 == 5 ? 1.0F : 0.0F;
     for (int i = 0; i < 4; ++i) {
       p[i] = randomFloats(D * N, 3 + i);
-      if (i < 2)
+      if (i < 2) // states shrink
         for (float &number : p[i])
-          number *= 0.6F;
+          number = 0.6F * std::clamp(number, -1.0F, 1.0F);
     }
     using Complex = std::complex<double>;
     std::vector<double> ys(B * S * D), dxs(B * S * D);

@@ -45,7 +45,7 @@ TEST(CaseParameters, AreThoseOfTheText) {
 }
 
 TEST(CaseOfRanks, HasABatchForThemAndTrains) {
-  const SettingRange range = makeCase("ranks", 3).range("cpu");
+  const SettingRange range = makeCase("ranks", 4).range("cpu");
   EXPECT_EQ(range.batch, 4);
   for (uint64_t number = 0; number < 20; ++number)
     for (const Setting &setting : drawSettings(number, 2, range)) {
