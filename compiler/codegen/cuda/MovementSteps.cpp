@@ -224,12 +224,43 @@ LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp 
   // Every block reads all ids: as many rows of the table each as keep that below 256 MiB.
   int64_t table = typeOf(grad).getDimSize(0);
   int64_t each = std::clamp<int64_t>(ceilDiv(4 * table * count, 256 << 20), 1, 255);
-  launcher.launch("embedding_grad", {"const int *", "const float *", "float *"},
-                  llvm::formatv("embeddingGradient<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", count,
-                                table, width, stride, each)
+  // A text has some ids so often that a block would add up their gradients for milliseconds. A
+  // second launch has them, of which there are at most 512 and what blocks leave that have too many
+  // tokens for their lists.
+  constexpr int64_t kFewTokens = 512, kListed = 2048, kLeastFrequent = 64;
+  const bool hasFrequent = count > kFewTokens;
+  const int64_t most = hasFrequent ? std::clamp(count / 512, kLeastFrequent, kListed) : count;
+  SmallVector<Value> args = {tokens, dx, grad};
+  SmallVector<int64_t> access = {plan::kRead, plan::kRead, plan::kWrite};
+  SmallVector<StringRef> parameters = {"const int *", "const float *", "float *"};
+  if (hasFrequent) {
+    const int64_t left = count / (most + 1) + (count / (kListed / 2) + 1) * each;
+    args.push_back(launcher.ownCounters(2));
+    args.push_back(launcher.workspace({std::min(left, table)}, launcher.b.getI32Type()));
+    access.append({plan::kUpdate, plan::kWrite});
+    parameters.append({"int *", "int *"});
+  }
+  launcher.launch("embedding_grad", parameters,
+                  llvm::formatv("embeddingGradient<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2, {6});",
+                                count, table, width, stride, each, most,
+                                hasFrequent ? "a3, a4" : "nullptr, nullptr")
                       .str(),
-                  {ceilDiv(table, each), 1, 1, 256, 0}, {tokens, dx, grad},
-                  {plan::kRead, plan::kRead, plan::kWrite});
+                  {ceilDiv(table, each), 1, 1, 256, 0}, args, access);
+  if (!hasFrequent)
+    return success();
+  const auto isWhole = [&](int64_t multiple) { // of 4 numbers
+    return width % multiple == 0 && stride % multiple == 0 &&
+           plan::alignmentOf(dx) % (4 * multiple) == 0 &&
+           plan::alignmentOf(grad) % (4 * multiple) == 0;
+  };
+  access = {plan::kRead, plan::kRead, plan::kUpdate, plan::kUpdate, plan::kRead};
+  const int64_t blocks = 2 * std::max<int64_t>(launcher.target.getMultiprocessors(), 32);
+  launcher.launch(
+      "frequent_embedding_grad", parameters,
+      llvm::formatv("frequentEmbeddingGradient<{0}, {1}, {2}, {3}>(a0, a1, a2, a3, a4);", count,
+                    width, stride, isWhole(4) ? 4 : 1)
+          .str(),
+      {blocks, 1, 1, 512, 0}, args, access);
   return success();
 }
 

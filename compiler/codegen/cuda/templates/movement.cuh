@@ -127,58 +127,39 @@ __device__ __forceinline__ void fillElements(uint32 block, T *to, T value) {
 }
 
 /// grad[v] = sum over t, in rising order, with tokens[t] = v of dx[t]: a block for `Each` rows of the
-/// table. It lists the tokens that name one of them, and sums row by row.
-template <int Tokens, int Table, int Width, int64 Stride, int Each>
-__device__ __forceinline__ void embeddingGradient(const int *tokens, const float *dx, float *grad) {
+/// table. It lists the tokens that name one of them, and sums row by row. Rows that more than Most tokens
+/// name are left to `frequentEmbeddingGradient`: frequent[0] counts them, and they are listed behind it.
+template <int Tokens, int Table, int Width, int64 Stride, int Each, int Most>
+__device__ __forceinline__ void embeddingGradient(const int *tokens, const float *dx, float *grad, int *frequent,
+                                                  int *frequentRows) {
   constexpr int threads = 256, warps = threads / 32, columns = (Width + threads - 1) / threads;
   constexpr int capacity = 2048;
+  static_assert(Most <= capacity);
   __shared__ int listed[capacity];
   __shared__ unsigned char rowOf[capacity];
   __shared__ int counts[warps];
-  const int first = blockIdx.x * Each, rows = min(Each, Table - first);
+  // Ids that lie side by side may all be frequent: no block has two of them.
+  constexpr int step = (Table + Each - 1) / Each; // blocks
+  const int first = blockIdx.x, rows = (Table - first + step - 1) / step;
   int count = 0;
-  bool fresh = true;
-  auto addListed = [&] {
-    __syncthreads();
-    for (int row = 0; row < rows; ++row) {
-      float *to = grad + int64(first + row) * Width;
-      float sum[columns];
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-        int c = i * threads + threadIdx.x;
-        sum[i] = !fresh && c < Width ? to[c] : 0.0f;
-      }
-      for (int n = 0; n < count; ++n) {
-        if (Each > 1 && rowOf[n] != row)
-          continue;
-        const float *from = dx + listed[n] * Stride;
-#pragma unroll
-        for (int i = 0; i < columns; ++i) {
-          int c = i * threads + threadIdx.x;
-          if (c < Width)
-            sum[i] += from[c];
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-        int c = i * threads + threadIdx.x;
-        if (c < Width)
-          to[c] = sum[i];
-      }
-    }
-    __syncthreads();
-    count = 0;
-    fresh = false;
+  auto leave = [&](int row, int number) {
+    if (threadIdx.x > 0)
+      return;
+    const int at = atomicAdd(frequent, number);
+    for (int i = 0; i < number; ++i)
+      frequentRows[at + i] = first + (row + i) * step;
   };
   for (int base = 0; base < Tokens; base += threads) {
     int t = base + threadIdx.x;
-    int row = t < Tokens ? tokens[t] - first : -1;
-    bool mine = row >= 0 && row < rows;
+    int id = t < Tokens ? tokens[t] - first : -1, row = Each > 1 ? id / step : 0;
+    bool mine = id == row * step && row >= 0 && row < rows;
     uint32 ballot = __ballot_sync(~0u, mine);
     if (!__syncthreads_or(mine))
       continue;
-    if (count + threads > capacity)
-      addListed();
+    if (Tokens > capacity && count + threads > capacity) {
+      leave(0, rows);
+      return;
+    }
     if (threadIdx.x % 32 == 0)
       counts[threadIdx.x / 32] = __popc(ballot);
     __syncthreads();
@@ -196,5 +177,95 @@ __device__ __forceinline__ void embeddingGradient(const int *tokens, const float
     count += all;
     __syncthreads();
   }
-  addListed();
+  for (int row = 0; row < rows; ++row) {
+    if (Tokens > Most && count > Most) {
+      int own = 0;
+      for (int n = 0; n < count; n += threads)
+        own += __syncthreads_count(n + threadIdx.x < count && rowOf[n + threadIdx.x] == row);
+      if (own > Most) {
+        leave(row, 1);
+        continue;
+      }
+    }
+    float *to = grad + int64(first + int64(row) * step) * Width;
+    float sum[columns] = {};
+    for (int n = 0; n < count; ++n) {
+      if (Each > 1 && rowOf[n] != row)
+        continue;
+      const float *from = dx + listed[n] * Stride;
+#pragma unroll
+      for (int i = 0; i < columns; ++i) {
+        int c = i * threads + threadIdx.x;
+        if (c < Width)
+          sum[i] += from[c];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < columns; ++i) {
+      int c = i * threads + threadIdx.x;
+      if (c < Width)
+        to[c] = sum[i];
+    }
+  }
+}
+
+/// The rows that `embeddingGradient` has left: blocks take some columns of a row each. Of a sixteenth of all tokens, in their
+/// order, a warp sums those that name the row; then the sums of warps are added up, in theirs. The last block leaves both
+/// counters as zeros. Of 32 columns times Vector a lane has those side by side.
+template <int Tokens, int Width, int64 Stride, int Vector>
+__device__ __forceinline__ void frequentEmbeddingGradient(const int *tokens, const float *dx, float *grad, int *frequent,
+                                                          const int *frequentRows) {
+  constexpr int warps = 16, columns = 32 * Vector, tiles = (Width + columns - 1) / columns;
+  constexpr int range = (Tokens + 32 * warps - 1) / (32 * warps) * 32, words = 4, together = 4;
+  struct alignas(4 * Vector) Numbers {
+    float x[Vector];
+  };
+  __shared__ Numbers sums[warps][32];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int begin = warp * range, end = min(begin + range, Tokens), items = frequent[0] * tiles;
+  for (int item = blockIdx.x; item < items; item += gridDim.x) {
+    const int row = frequentRows[item / tiles], column = item % tiles * columns + lane * Vector;
+    Numbers sum = {};
+    for (int base = begin; base < end; base += 32 * words) {
+      int ids[words];
+#pragma unroll
+      for (int k = 0; k < words; ++k) {
+        const int t = base + k * 32 + lane;
+        ids[k] = t < end ? tokens[t] : -1;
+      }
+#pragma unroll
+      for (int k = 0; k < words; ++k) {
+        uint32 named = __ballot_sync(~0u, ids[k] == row);
+        while (named != 0) {
+          Numbers more[together];
+          bool exists[together];
+#pragma unroll
+          for (int j = 0; j < together; ++j) {
+            exists[j] = named != 0 && column < Width;
+            if (exists[j])
+              more[j] = *reinterpret_cast<const Numbers *>(dx + (base + k * 32 + __ffs(named) - 1) * Stride + column);
+            named &= named - 1;
+          }
+#pragma unroll
+          for (int j = 0; j < together; ++j)
+            if (exists[j])
+#pragma unroll
+              for (int i = 0; i < Vector; ++i)
+                sum.x[i] += more[j].x[i];
+        }
+      }
+    }
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp == 0 && column < Width) {
+      for (int w = 1; w < warps; ++w)
+#pragma unroll
+        for (int i = 0; i < Vector; ++i)
+          sum.x[i] += sums[w][lane].x[i];
+      *reinterpret_cast<Numbers *>(grad + int64(row) * Width + column) = sum;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0 && atomicAdd(frequent + 1, 1) == gridDim.x - 1)
+    frequent[0] = frequent[1] = 0;
 }
