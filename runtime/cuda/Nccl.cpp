@@ -273,14 +273,20 @@ void Nccl::share([[maybe_unused]] const DeviceMemory &memory) {
 #ifdef NCCL_CTA_POLICY_ZERO
   if (memory.size() == 0 || !nccl().ncclCommWindowRegister)
     return;
-  impl->forEachComm([&](ncclComm_t comm) {
+  // With copy engines alone. Where kernels of NCCL may write into windows, bits were others in
+  // every run of a small model whose parameters are shared out, on one stream too; without windows,
+  // or with NCCL_SYM_KERNEL=none, bits were the same.
+  for (const Impl::Group &group : impl->groups) {
+    if (!group.byEngines)
+      continue;
     ncclWindow_t window = nullptr; // NCCL gives none where GPUs cannot reach each other's memory
-    nccl().check(nccl().ncclCommWindowRegister(comm, reinterpret_cast<void *>(memory.get()),
+    nccl().check(nccl().ncclCommWindowRegister(group.byEngines,
+                                               reinterpret_cast<void *>(memory.get()),
                                                memory.size(), &window, NCCL_WIN_COLL_SYMMETRIC),
-                 "cannot share memory with the other GPUs", comm);
+                 "cannot share memory with the other GPUs", group.byEngines);
     if (window)
-      impl->windows.emplace_back(comm, window);
-  });
+      impl->windows.emplace_back(group.byEngines, window);
+  }
 #endif
 }
 
