@@ -227,9 +227,10 @@ LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp 
   // A text has some ids so often that a block would add up their gradients for milliseconds. A
   // second launch has them, of which there are at most 512 and what blocks leave that have too many
   // tokens for their lists.
-  constexpr int64_t kFewTokens = 512, kListed = 2048, kLeastFrequent = 64;
+  constexpr int64_t kFewTokens = 512, kListed = 2048, kLeastFrequent = 64, kMostFrequentIds = 512;
   const bool hasFrequent = count > kFewTokens;
-  const int64_t most = hasFrequent ? std::clamp(count / 512, kLeastFrequent, kListed) : count;
+  const int64_t most =
+      hasFrequent ? std::clamp(count / kMostFrequentIds, kLeastFrequent, kListed) : count;
   SmallVector<Value> args = {tokens, dx, grad};
   SmallVector<int64_t> access = {plan::kRead, plan::kRead, plan::kWrite};
   SmallVector<StringRef> parameters = {"const int *", "const float *", "float *"};

@@ -266,6 +266,7 @@ __device__ __forceinline__ void frequentEmbeddingGradient(const int *tokens, con
     }
     __syncthreads();
   }
+  // A block with items has read their number by now; one without finds none behind the last block either.
   if (threadIdx.x == 0 && atomicAdd(frequent + 1, 1) == gridDim.x - 1)
     frequent[0] = frequent[1] = 0;
 }
