@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/dev} gpus=${2:-2} target=${3:-h200}
 out=$build/gpu-ranks
 rm -rf "$out" "$out.tar.xz"
-mkdir -p "$out"/{bin,lib,old,bits,bench}
+mkdir -p "$out"/{bin,lib,old,bits,again,bench}
 cp tools/gpu/ranks.sh "$out"
 cp data/tinyshakespeare.txt "$out/text"
 echo "$gpus" > "$out/gpus"
@@ -49,6 +49,17 @@ ttt 4 models/ttt.mlir --preset=bytes --seq=64
 megalodon 4 models/megalodon.mlir --preset=bytes --seq=64
 hydra 4 models/hydra.mlir --preset=bytes --seq=64
 FAMILIES
+
+# Rounded, and with a clip: every run makes the same bytes.
+while read -r name flags; do
+  compile models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,F=640,L=4,V=256 --batch=$((4 * gpus)) --seq=256 --mesh="data:$gpus" $flags \
+    -o "$out/again/$name.fb"
+done << 'AGAIN'
+bf16-ddp --precision=bf16
+bf16-zero1 --precision=bf16 --shard=zero1
+bf16-fsdp --precision=bf16 --shard=fsdp
+fp8-fsdp --precision=fp8 --fp8-keep=none --shard=fsdp
+AGAIN
 
 # The rows of docs/laboratory.md: a name, rows of the batch of one GPU, and flags.
 while read -r name batch flags; do

@@ -67,6 +67,14 @@ if [[ $wanted == *" bits "* ]]; then
     check "$name has the same bytes after a pause" diff -r "$work/$name-"{pause,ddp}/step-00000020
     rm -rf "$work/$name-"*
   done
+  for plan in again/*.fb; do
+    name=$(basename "$plan" .fb)
+    for run in 1 2 3 4; do
+      check "$name, run $run" "${several[@]}" "$plan" --gpus="$gpus" --steps 6 --outputs "$work/$name-$run.safetensors"
+      check "$name, run $run: the bytes of the first" cmp "$work/$name-"{1,$run}.safetensors
+    done
+    rm -f "$work/$name-"*
+  done
 fi
 
 newest() { # folder: the step of its newest checkpoint, 0 if there is none
