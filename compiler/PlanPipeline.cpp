@@ -143,6 +143,7 @@ bool wantsMixedPrecision(Options options) {
 bool keepsRounded(Options options) {
   return policyOf(options).holdsValues() && roundedCopiesOf(options) == RoundedCopies::Held;
 }
+bool splitsMasters(Options options) { return options.splitMaster; }
 bool holdsRounded(Options options) { return policyOf(options).holdsValues(); }
 bool savesMemory(Options options) {
   return options.recompute == Recomputation::Rowwise || options.replayEvery > 0 ||
@@ -389,6 +390,7 @@ const std::vector<Stage> &stages() {
        keepsOperands},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},
+      {P::Group, false, 0, true, true, [](Options) { return createSplitMaster(); }, splitsMasters},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},

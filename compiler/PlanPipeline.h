@@ -49,6 +49,7 @@ struct CompileOptions : ProgramOptions {
   int64_t replayEvery = 0;  ///< layers from one replayed one to the next; 0: none
   int64_t replayLayers = 0; ///< replayed layers, spread evenly; 0: as replayEvery says
   RoundedCopies roundedCopies = RoundedCopies::Auto;
+  bool splitMaster = false;   ///< parameters are a bf16 and the rest of their f32
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;

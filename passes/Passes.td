@@ -775,6 +775,22 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"kept", "kept", "parameters that are kept rounded too">];
 }
 
+def SplitMaster : Pass<"hydra-split-master", "::mlir::ModuleOp"> {
+  let summary = "parameters are held in two halves: the bf16 that matmuls read, and the rest";
+  let description = [{
+    A parameter in f32 and its copy in bf16 are 6 bytes, of which an update reads 4 and writes 6. Behind this pass
+    (`--split-master`) the parameter is held in bf16, beside it a state of 16 bits has what that leaves out, and
+    `hydra.join_master` makes of both every number of f32 to the bit: 4 bytes, read and written. What reads the bf16
+    copy, or casts to it, reads the parameter as it lies; whatever else reads it joins the halves in its own kernel.
+    Of all parameters in f32 that a program updates, but those of less than two dimensions, which are small and read
+    in f32. Checkpoints and files of weights have the numbers in f32, as without it.
+
+    *Numerics-changing*: the bf16 of a number that is as near to two of them is the one farther from zero, since of
+    the even one the number could not be made again. One number of some 65,000 is such.
+  }];
+  let statistics = [Statistic<"split", "split", "parameters that are held in two halves">];
+}
+
 def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
   let summary = "values that are cheap to recompute are not kept for the backward pass";
   let description = [{

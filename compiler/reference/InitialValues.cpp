@@ -5,6 +5,9 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Int8Rows.h"
+#include "runtime/support/SplitFloat.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -39,6 +42,13 @@ static FailureOr<support::Initializer> initializer(Operation *op, InitAttr init,
   llvm_unreachable("an initialiser");
 }
 
+/// The type in which numbers of a variable are drawn: of one in two halves f32.
+static Type drawnType(Operation *variable) {
+  auto param = dyn_cast<ParamOp>(variable);
+  return param && restOf(param) ? Float32Type::get(variable->getContext())
+                                : variable->getAttrOfType<TypeAttr>("dtype").getValue();
+}
+
 FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
   TensorMap values;
   // Drawn from a stream of the name `stream`.
@@ -59,20 +69,22 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
   for (Operation &op : model.getBody().front()) {
     auto state = dyn_cast<StateOp>(op);
     if (FlatUnitAttr unit = isa<ParamOp, StateOp>(op) ? unitOf(&op) : FlatUnitAttr()) {
+      if (state && state.getRole() == VariableRole::rest)
+        continue;
       const bool follows = !state || state.getRole() == VariableRole::copy;
       for (MemberAttr member : unit.getMembers()) {
         const std::string name = memberName(&op, member);
-        const auto type = RankedTensorType::get(member.getShape(),
-                                                op.getAttrOfType<TypeAttr>("dtype").getValue());
+        const auto type = RankedTensorType::get(member.getShape(), drawnType(&op));
         if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name),
                               type, follows ? member.getInit() : state.getInit())))
           return failure();
       }
     } else if (auto param = dyn_cast<ParamOp>(op)) {
-      if (failed(initialize(param, param.getSymName(), param.getSymName(), param.getBoundType(),
-                            param.getInit())))
+      const auto type = RankedTensorType::get(param.getBoundType().getShape(), drawnType(param));
+      if (failed(initialize(param, param.getSymName(), param.getSymName(), type, param.getInit())))
         return failure();
-    } else if (state && state.getRole() != VariableRole::scale) {
+    } else if (state && state.getRole() != VariableRole::scale &&
+               state.getRole() != VariableRole::rest) {
       if (failed(initialize(state, state.getSymName(),
                             state.getRole() == VariableRole::copy ? *state.getOwner()
                                                                   : state.getSymName(),
@@ -80,11 +92,55 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
         return failure();
     }
   }
-  roundToInt8(model, values);
+  toHeldForm(model, values);
   return values;
 }
 
-void roundToInt8(ModelOp model, TensorMap &values) {
+/// Parameters in two halves, of units their members: the name of each and that of its rest.
+static SmallVector<std::pair<std::string, std::string>> halvedNames(ModelOp model) {
+  SmallVector<std::pair<std::string, std::string>> names;
+  for (auto param : model.getBody().getOps<ParamOp>()) {
+    StateOp rest = restOf(param);
+    if (!rest)
+      continue;
+    if (!param.getUnit())
+      names.emplace_back(param.getSymName().str(), rest.getSymName().str());
+    else
+      for (MemberAttr member : param.getUnitAttr().getMembers())
+        names.emplace_back(memberName(param, member), memberName(rest, member));
+  }
+  return names;
+}
+
+static void splitMasters(ModelOp model, TensorMap &values) {
+  for (const auto &[name, restName] : halvedNames(model)) {
+    auto given = values.find(name);
+    if (given == values.end() || values.contains(restName))
+      continue;
+    RefTensor rests(given->second.shape);
+    for (auto [x, left] : llvm::zip(given->second.data, rests.data)) {
+      const support::SplitFloat halves = support::splitFloat(static_cast<float>(x));
+      x = support::bf16ToFloat(halves.high);
+      left = halves.rest;
+    }
+    values[restName] = std::move(rests);
+  }
+}
+
+void toGivenForm(ModelOp model, TensorMap &values) {
+  for (const auto &[name, restName] : halvedNames(model)) {
+    auto high = values.find(name);
+    const auto rest = values.find(restName);
+    if (high == values.end() || rest == values.end())
+      continue;
+    for (auto [x, left] : llvm::zip(high->second.data, rest->second.data))
+      x = support::joinFloat(
+          {support::bf16FromDouble(x), static_cast<int16_t>(std::lround(left))});
+    values.erase(restName);
+  }
+}
+
+static void roundToInt8(ModelOp model, TensorMap &values) {
   for (auto param : model.getBody().getOps<ParamOp>()) {
     StateOp scale = isInt8(param.getDtype()) ? scaleOf(param) : StateOp();
     auto given = values.find(param.getSymName());
@@ -103,6 +159,11 @@ void roundToInt8(ModelOp model, TensorMap &values) {
     }
     values[scale.getSymName()] = std::move(scales);
   }
+}
+
+void toHeldForm(ModelOp model, TensorMap &values) {
+  roundToInt8(model, values);
+  splitMasters(model, values);
 }
 
 /// The units among the variables of a model, and state of them.

@@ -59,8 +59,10 @@ void roundTo(RefTensor &tensor, mlir::Type element);
 llvm::FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed);
 
 /// Rounds the numbers that are given of parameters of i8, row by row as runs do, and adds their
-/// scales. What has a scale already has been rounded.
-void roundToInt8(ModelOp model, TensorMap &values);
+/// scales; splits those of parameters in two halves. What has a scale or a rest already is left.
+void toHeldForm(ModelOp model, TensorMap &values);
+/// Joins the halves of parameters again, and drops the rests.
+void toGivenForm(ModelOp model, TensorMap &values);
 
 /// Adds the whole tensor of every unit whose members are all there.
 void joinMembers(ModelOp model, TensorMap &values);

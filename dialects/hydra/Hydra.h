@@ -172,6 +172,8 @@ FlatUnitAttr unitOf(mlir::Operation *variable);
 
 /// The state that rows of a parameter of i8 are multiplied by; null where none is.
 StateOp scaleOf(ParamOp param);
+/// The state that has what a parameter of bf16 leaves out of numbers of f32; null where none is.
+StateOp restOf(ParamOp param);
 /// What files call a member of such a variable: `wq`, or of state of the unit `wq.m`.
 std::string memberName(mlir::Operation *variable, MemberAttr member);
 

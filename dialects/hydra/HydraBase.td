@@ -281,7 +281,7 @@ def ElementwiseTrait : NativeOpTrait<"Elementwise"> { let cppNamespace = "::hydr
 /// A reduction over `axes`; arithmetic writes `mean(%x, 3)` and keeps the dimensions as 1.
 def ReductionTrait : NativeOpTrait<"Reduction"> { let cppNamespace = "::hydra"; }
 
-/// Takes operands of 8 bits, floats or integers; other operations compute on wider ones.
+/// Takes operands of 8 bits, floats or integers, and rests of 16; other operations compute on wider ones.
 def EightBitOperandsTrait : NativeOpTrait<"EightBitOperands"> { let cppNamespace = "::hydra"; }
 
 class Hydra_Op<string mnemonic, list<Trait> traits = []> : Op<Hydra_Dialect, mnemonic, traits>;

@@ -55,7 +55,8 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"gradient_part", 10>,  // as gradient, of one rank's rows: a part of the sum over ranks
     I32EnumAttrCase<"amax_history", 11>,   // largest magnitudes of 8-bit operands in the last steps
     I32EnumAttrCase<"derived", 12>,        // what programs of stage `derive` make of others; in no checkpoint
-    I32EnumAttrCase<"scale", 13>]> {       // what rows of its owner, a parameter of i8, are multiplied by
+    I32EnumAttrCase<"scale", 13>,          // what rows of its owner, a parameter of i8, are multiplied by
+    I32EnumAttrCase<"rest", 14>]> {        // i16: what its owner, a parameter of bf16, leaves out of numbers of f32
   let cppNamespace = "::hydra";
 }
 

@@ -142,7 +142,8 @@ def StateOp : Hydra_VariableOp<"state"> {
     the value is the sum over ranks; `copy`, the same
     values as its owner, which it starts as and follows, in another element type or for later: it is in
     no checkpoint; `scale`, f32 and one for each row of a parameter of i8, which stands for numbers that its integers
-    times this are: files have the numbers, and whoever reads or draws them rounds them; without an owner `update_count`, the number of the next update, and `step_sum`, which
+    times this are: files have the numbers, and whoever reads or draws them rounds them; `rest`, what a
+    parameter of bf16 leaves out of numbers of f32, which files have (`hydra.split_master`); without an owner `update_count`, the number of the next update, and `step_sum`, which
     is summed over the micro-batches of a step and then cleared.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
@@ -152,7 +153,7 @@ def StateOp : Hydra_VariableOp<"state"> {
   let extraClassDeclaration = [{
     /// The static type once bound; null while the shape holds expressions.
     ::mlir::RankedTensorType getBoundType();
-    /// Whether it is a parameter in another element type, its scale, or what is derived from one.
+    /// Whether it is a parameter in another element type, its scale or rest, or what is derived from one.
     bool followsParameter();
     /// Whether ranks have a part each, of which the sum is its value.
     bool isPart() { return getRole() == VariableRole::gradient_part; }

@@ -46,7 +46,22 @@ struct RowValue {
 };
 
 /// PowerOfTwo: the largest power of two that is no larger than x >= 0; 0, infinity and NaN stay.
-enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos, PowerOfTwo };
+/// Bits: those of an f32, as i32; OfBits: the f32 that has them.
+enum class RowUnary {
+  Neg,
+  Exp,
+  Log,
+  Sqrt,
+  Rsqrt,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Sin,
+  Cos,
+  PowerOfTwo,
+  Bits,
+  OfBits
+};
 /// Add, Sub and Mul of i32 keep the low 32 bits. Of i32 alone, as words without sign: MulHigh, the
 /// upper 32 bits of the product, and Xor.
 enum class RowBinary { Add, Sub, Mul, Div, Max, Min, MulHigh, Xor };
@@ -79,7 +94,8 @@ public:
   virtual RowValue compare(Predicate p, RowValue a, RowValue b) = 0;
   virtual RowValue select(RowValue condition, RowValue a, RowValue b) = 0;
   /// To f32, to a narrower float (rounded to nearest even; of 8 bits: what is beyond the largest
-  /// number becomes that) or to i32 (towards zero).
+  /// number becomes that), to i32 (towards zero) or from i32 to i16 (the lower 16 bits, of which the
+  /// highest is the sign).
   virtual RowValue cast(RowValue x, mlir::Type to) = 0;
 
   /// Over all columns of the row, in a tree that depends on the domain and the target alone.

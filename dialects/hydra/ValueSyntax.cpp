@@ -372,7 +372,7 @@ static std::string checkKind(Type type, bool eightBit) {
     return typeText(type) + " is not a static tensor";
   Type element = tensor.getElementType();
   if (!isModelElement(element) && !element.isInteger(1) &&
-      !(eightBit && (isEightBitFloat(element) || isInt8(element))))
+      !(eightBit && (isEightBitFloat(element) || isInt8(element) || isMasterRest(element))))
     return "elements of " + typeText(element) + "; expected f32, bf16, f16, i32 or i1";
   return checkPositive(tensor.getShape());
 }
@@ -461,7 +461,7 @@ LogicalResult TypeInference::wantInteger(Value v, StringRef what) const {
 }
 
 LogicalResult TypeInference::wantWeight(Value v, StringRef what) const {
-  if (isInt8(element(v)) || (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
+  if (isInt8(element(v)) || isMasterRest(element(v)) || (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
     return success();
   return fail(what + " has elements of " + typeText(element(v)) +
               "; expected f32, bf16, f16 or i8");

@@ -69,6 +69,12 @@ static bool isEightBitState(Operation *op) {
          (state.getRole() == VariableRole::moment || state.getRole() == VariableRole::derived);
 }
 
+/// Whether it is what a parameter in two halves leaves out.
+static bool isRest(Operation *op) {
+  auto state = dyn_cast<StateOp>(op);
+  return state && isMasterRest(state.getDtype()) && state.getRole() == VariableRole::rest;
+}
+
 /// Whether it is a parameter that is held as integers, for each row of which a state has a scale.
 static bool isInt8Weight(Operation *op) {
   auto param = dyn_cast<ParamOp>(op);
@@ -83,7 +89,7 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (op.getSymName() == "__metadata__")
     return op.emitOpError("has a name that files of tensors keep for themselves");
   Type dtype = op.getDtype();
-  if (!isModelElement(dtype) && !isEightBitState(op) && !isInt8Weight(op))
+  if (!isModelElement(dtype) && !isEightBitState(op) && !isInt8Weight(op) && !isRest(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
   if (isa<ParamOp>(op) && !isa<FloatType>(dtype) && !isInt8Weight(op))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
@@ -314,6 +320,11 @@ LogicalResult StateOp::verify() {
                            << "expected f32, one for each of its rows";
     return success();
   }
+  case VariableRole::rest:
+    if (auto param = dyn_cast_or_null<ParamOp>(owner);
+        !param || !param.getDtype().isBF16() || param.getShape() != getShape())
+      return emitOpError() << "is the rest of no parameter of bf16 of this shape";
+    return success();
   case VariableRole::copy:
     if (!isa_and_nonnull<ParamOp, StateOp>(owner) ||
         (shapeOf(owner) != getShape() && !unitOf(*this)))
@@ -351,16 +362,19 @@ std::string memberName(Operation *variable, MemberAttr member) {
   return (member.getName().getValue() + suffix).str();
 }
 
-StateOp scaleOf(ParamOp param) {
+/// The first state of a parameter that has the role.
+static StateOp stateOf(ParamOp param, VariableRole role) {
   for (auto state : param->getBlock()->getOps<StateOp>())
-    if (state.getRole() == VariableRole::scale && state.getOwner() == param.getSymName())
+    if (state.getRole() == role && state.getOwner() == param.getSymName())
       return state;
   return {};
 }
+StateOp scaleOf(ParamOp param) { return stateOf(param, VariableRole::scale); }
+StateOp restOf(ParamOp param) { return stateOf(param, VariableRole::rest); }
 
 bool StateOp::followsParameter() {
   return (getRole() == VariableRole::copy || getRole() == VariableRole::derived ||
-          getRole() == VariableRole::scale) &&
+          getRole() == VariableRole::scale || getRole() == VariableRole::rest) &&
          getOwner() &&
          isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));
 }

@@ -29,6 +29,7 @@ Category categoryOf(StateOp state) {
     return state.followsParameter() ? Category::param : Category::act_state;
   case VariableRole::derived:
   case VariableRole::scale:
+  case VariableRole::rest:
     return state.followsParameter() ? Category::param : Category::opt_state;
   case VariableRole::state:
   case VariableRole::step_sum:

@@ -24,7 +24,7 @@ DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
         role == VariableRole::copy && parameters.contains(variable.getOwner().value_or(""));
     if (role == VariableRole::parameter || role == VariableRole::moment ||
         role == VariableRole::average || role == VariableRole::amax_history ||
-        role == VariableRole::derived || copied)
+        role == VariableRole::derived || role == VariableRole::rest || copied)
       buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
   }
   // Moments whose place is in the host's memory visit transient memory.

@@ -181,6 +181,41 @@ private:
              scale.name()->string_view(), owner.name()->string_view());
   }
 
+  /// Of a parameter of bf16, which lies as it does.
+  void checkRest(const Path &path, const Variable &rest, const Variable &owner) {
+    const Tensor &lower = persistentTensor(path, rest.tensor());
+    const Tensor &upper = persistentTensor(path, owner.tensor());
+    const auto places = [](const Variable &variable) {
+      const Member *member = variable.member();
+      std::vector<uint32_t> axes;
+      if (member && member->axes())
+        axes.assign(member->axes()->begin(), member->axes()->end());
+      return std::pair(member ? member->offset() : 0, axes);
+    };
+    if (upper.dtype() != DType::bf16)
+      failAt(path, "{} is no parameter of bf16", owner.name()->string_view());
+    if (lower.dtype() != DType::i16 || shapeOf(plan, rest) != shapeOf(plan, owner) ||
+        !rest.member() != !owner.member() || places(rest) != places(owner))
+      failAt(path, "{} has no number of i16 for each of {}", rest.name()->string_view(),
+             owner.name()->string_view());
+  }
+
+  /// What a parameter leaves out is one variable, and it has no copies: they would not be written.
+  void checkHalves() {
+    const auto &variables = *plan.variables();
+    std::vector<unsigned> rests(variables.size()), copies(variables.size());
+    for (const Variable *variable : variables)
+      if (variable->role() == VariableRole::rest || variable->role() == VariableRole::copy)
+        ++(variable->role() == VariableRole::rest ? rests
+                                                  : copies)[static_cast<size_t>(variable->owner())];
+    for (flatbuffers::uoffset_t i = 0; i < variables.size(); ++i) {
+      if (rests[i] > 1)
+        failAt(Path(root, "variables", i), "has {} rests; expected one at most", rests[i]);
+      if (rests[i] == 1 && copies[i] > 0)
+        failAt(Path(root, "variables", i), "has a rest and copies; expected one of them");
+    }
+  }
+
   /// Integers alone say nothing of a parameter: exactly one variable is their scale.
   void checkInt8(const Path &path, uint32_t index, const Variable &variable) {
     if (variable.role() != VariableRole::parameter ||
@@ -218,6 +253,7 @@ private:
       checkMade(Path(path, "role"), variable);
       checkInt8(path, i, variable);
     }
+    checkHalves();
   }
 
   /// No file has what is derived, so a program has to make it.
@@ -282,6 +318,11 @@ private:
       if (!owner || owner->role() != VariableRole::parameter)
         failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
       checkScale(path, variable, *owner);
+      return;
+    case VariableRole::rest:
+      if (!owner || owner->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
+      checkRest(path, variable, *owner);
       return;
     }
   }

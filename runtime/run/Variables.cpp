@@ -7,6 +7,7 @@
 #include "runtime/support/Int8Rows.h"
 #include "runtime/support/Integers.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/SplitFloat.h"
 #include "runtime/support/StreamHash.h"
 
 #include <algorithm>
@@ -50,7 +51,8 @@ void convert(Executor &executor, support::DType from, std::span<const std::byte>
 /// A variable and the part of it that a rank holds.
 struct Held {
   Held(const Plan &plan, const Variable &variable, uint64_t rank)
-      : tensor(variable.tensor()), dtype(dtypeOf(plan, variable)), part(plan, variable, rank),
+      : tensor(variable.tensor()), dtype(dtypeOf(*plan.tensors()->Get(tensor))),
+        part(plan, variable, rank),
         dense(isDense(*plan.tensors()->Get(tensor))) {}
 
   /// Where element `index` begins in the tensor.
@@ -157,7 +159,7 @@ bool isCopy(const Variable &variable) { return variable.role() == VariableRole::
 
 bool followsOthers(const Variable &variable) {
   return isCopy(variable) || variable.role() == VariableRole::derived ||
-         variable.role() == VariableRole::scale;
+         variable.role() == VariableRole::scale || variable.role() == VariableRole::rest;
 }
 
 bool isSaved(const Variable &variable) {
@@ -179,8 +181,19 @@ variablesByName(const Plan &plan, const std::function<bool(const Variable &)> &i
   return variables;
 }
 
+const Variable *restOf(const Plan &plan, const Variable &variable) {
+  if (variable.role() != VariableRole::parameter)
+    return nullptr;
+  const auto rest = std::ranges::find_if(*plan.variables(), [&](const Variable *rest) {
+    return rest->role() == VariableRole::rest &&
+           plan.variables()->Get(static_cast<uint32_t>(rest->owner())) == &variable;
+  });
+  return rest == plan.variables()->end() ? nullptr : *rest;
+}
+
 support::DType dtypeOf(const Plan &plan, const Variable &variable) {
-  return dtypeOf(*plan.tensors()->Get(variable.tensor()));
+  const support::DType held = dtypeOf(*plan.tensors()->Get(variable.tensor()));
+  return held == support::DType::BF16 && restOf(plan, variable) ? support::DType::F32 : held;
 }
 
 bool isInt8(const Plan &plan, const Variable &variable) {
@@ -230,12 +243,81 @@ void writeInt8(const Plan &plan, Executor &executor, const Variable &variable, u
   }
 }
 
+/// A parameter in two halves, of which a rank holds the same part.
+struct Halves {
+  Halves(const Plan &plan, const Variable &variable, const Variable &rest, uint64_t rank)
+      : high(plan, variable, rank), rest(plan, rest, rank) {}
+
+  /// Elements of a piece.
+  int64_t most() const {
+    return high.dense && rest.dense
+               ? std::min(kPiece, static_cast<int64_t>(Executor::kStagingBytes / sizeof(float)))
+               : std::max<int64_t>(1, high.part.count);
+  }
+
+  /// Staging memory of the halves of so many elements.
+  struct Piece {
+    Piece(Executor &executor, int64_t elements)
+        : bytes(executor.staging(static_cast<size_t>(elements) * sizeof(float))) {}
+
+    std::span<std::byte> high() const { return bytes.first(bytes.size() / 2); }
+    std::span<std::byte> rest() const { return bytes.subspan(bytes.size() / 2); }
+    std::span<uint16_t> highs() const {
+      return {reinterpret_cast<uint16_t *>(high().data()), high().size() / 2};
+    }
+    std::span<int16_t> rests() const {
+      return {reinterpret_cast<int16_t *>(rest().data()), rest().size() / 2};
+    }
+
+    std::span<std::byte> bytes;
+  };
+
+  void write(Executor &executor, const ElementSource &source) const {
+    std::vector<float> given;
+    for (int64_t at = high.part.first; at < high.part.end(); at += most()) {
+      const int64_t count = std::min(most(), high.part.end() - at);
+      given.resize(static_cast<size_t>(count));
+      source(at, std::as_writable_bytes(std::span(given)));
+      const Piece piece(executor, count);
+      inRanges(executor, given.size(), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          const support::SplitFloat halves = support::splitFloat(given[i]);
+          piece.highs()[i] = halves.high;
+          piece.rests()[i] = halves.rest;
+        }
+      });
+      high.write(executor, at, piece.high());
+      rest.write(executor, at, piece.rest());
+    }
+  }
+
+  void read(Executor &executor, const ElementSink &sink) const {
+    std::vector<float> joined;
+    for (int64_t at = high.part.first; at < high.part.end(); at += most()) {
+      const int64_t count = std::min(most(), high.part.end() - at);
+      const Piece piece(executor, count);
+      high.read(executor, at, piece.high());
+      rest.read(executor, at, piece.rest());
+      joined.resize(static_cast<size_t>(count));
+      inRanges(executor, joined.size(), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+          joined[i] = support::joinFloat({piece.highs()[i], piece.rests()[i]});
+      });
+      sink(at, std::as_bytes(std::span(joined)));
+    }
+  }
+
+  Held high, rest;
+};
+
 } // namespace
 
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                    const ElementSource &source) {
   if (isInt8(plan, variable))
     return writeInt8(plan, executor, variable, rank, source);
+  if (const Variable *rest = restOf(plan, variable))
+    return Halves(plan, variable, *rest, rank).write(executor, source);
   const std::vector<Held> all = heldWithCopies(plan, variable, rank);
   const support::DType dtype = all.front().dtype;
   const size_t size = support::byteSize(dtype);
@@ -285,6 +367,8 @@ void writeVariable(const Plan &plan, Executor &executor, const Variable &variabl
 
 void readVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                   const ElementSink &sink) {
+  if (const Variable *rest = restOf(plan, variable))
+    return Halves(plan, variable, *rest, rank).read(executor, sink);
   const Held held(plan, variable, rank);
   const size_t size = support::byteSize(held.dtype);
   const int64_t most = held.dense
@@ -299,7 +383,9 @@ void readVariable(const Plan &plan, Executor &executor, const Variable &variable
 }
 
 bool clearVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank) {
-  const std::vector<Held> all = heldWithCopies(plan, variable, rank);
+  std::vector<Held> all = heldWithCopies(plan, variable, rank);
+  if (const Variable *rest = restOf(plan, variable))
+    all.emplace_back(plan, *rest, rank);
   if (isInt8(plan, variable) || !std::ranges::all_of(all, &Held::dense))
     return false;
   for (const Held &held : all)

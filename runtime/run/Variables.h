@@ -31,11 +31,14 @@ variablesByName(const planfile::Plan &plan,
 /// Elements of a variable that are on the host at a time, at most.
 inline constexpr int64_t kPiece = int64_t{1} << 23;
 
-/// Its elements' type.
+/// The type of its elements in files, and wherever else they are read and written: that of its
+/// tensor, or f32 of a parameter in two halves.
 support::DType dtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 /// Whether it is a parameter held as integers, each row with a scale, which is a variable beside
 /// it.
 bool isInt8(const planfile::Plan &plan, const planfile::Variable &variable);
+/// What a parameter leaves out that is held in two halves (support::splitFloat); null of others.
+const planfile::Variable *restOf(const planfile::Plan &plan, const planfile::Variable &variable);
 /// The type that its values are given in: its own, or f32 of what is then rounded to integers.
 support::DType givenDtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 
@@ -49,9 +52,9 @@ using ElementSource = std::function<void(int64_t first, std::span<std::byte> out
 /// Takes them.
 using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
 
-/// Writes what a rank holds of a variable that is no copy, of its copies and, of integers, of their
-/// scale (support::quantizeRow makes both). The source is asked
-/// for pieces in increasing order, and for nothing that the rank does not hold; while it makes one
+/// Writes what a rank holds of a variable that is no copy, of its copies, of what it leaves out and,
+/// of integers, of their scale (support::quantizeRow makes both). The source is asked for pieces in
+/// increasing order, and for nothing that the rank does not hold; while it makes one
 /// the device takes the one before.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank, const ElementSource &source);

@@ -30,7 +30,7 @@ constexpr std::array kFormats = {
     NumberFormat{DType::F16, Kind::Float, 2, 5, 10, Overflow::Infinity, true, "f16", "F16", "f16"},
     NumberFormat{DType::I64, Kind::Signed, 8, 0, 0, Overflow::None, true, "i64", "I64", ""},
     NumberFormat{DType::I32, Kind::Signed, 4, 0, 0, Overflow::None, true, "i32", "I32", "int"},
-    NumberFormat{DType::I16, Kind::Signed, 2, 0, 0, Overflow::None, true, "i16", "I16", ""},
+    NumberFormat{DType::I16, Kind::Signed, 2, 0, 0, Overflow::None, true, "i16", "I16", "int16"},
     NumberFormat{DType::I8, Kind::Signed, 1, 0, 0, Overflow::None, true, "i8", "I8", "int8"},
     NumberFormat{DType::U8, Kind::Unsigned, 1, 0, 0, Overflow::None, true, "ui8", "U8", ""},
     NumberFormat{DType::U16, Kind::Unsigned, 2, 0, 0, Overflow::None, true, "ui16", "U16", ""},

@@ -129,6 +129,9 @@ inline PlanBuilder trainingPlan() {
   plan.tensors[plan.variables[integers]->tensor]->dtype = DType::i8;
   plan.variables[integers]->frozen = true;
   add(VariableRole::scale, {6}, static_cast<int32_t>(integers));
+  const uint32_t halved = builder.variable("halved", {4, 8});
+  plan.tensors[plan.variables[halved]->tensor]->dtype = DType::bf16;
+  add(VariableRole::rest, {4, 8}, static_cast<int32_t>(halved), DType::i16);
   const uint32_t low = builder.variable("w.lora_a", {2, 4});
   plan.variables[low]->initializer->kind = InitKind::uniform;
   plan.variables[low]->initializer->limit = 0.5;

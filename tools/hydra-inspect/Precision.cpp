@@ -105,6 +105,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   switch (variable.role()) {
   case VariableRole::parameter:
     return "parameters";
+  case VariableRole::rest:
+    return "rests of parameters";
   case VariableRole::scale:
     return "scales of parameters";
   case VariableRole::moment:

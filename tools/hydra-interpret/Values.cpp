@@ -39,6 +39,7 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
     else if (auto state = dyn_cast<StateOp>(op); state && state.getRole() != VariableRole::copy &&
                                                  state.getRole() != VariableRole::derived &&
                                                  state.getRole() != VariableRole::scale &&
+                                                 state.getRole() != VariableRole::rest &&
                                                  state.getRole() != VariableRole::step_sum)
       slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
   }

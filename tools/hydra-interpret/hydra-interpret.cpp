@@ -271,7 +271,7 @@ private:
       drawInputs(slots, options.seed, 0, values);
     else
       values = readTensors(options.inputs, slots);
-    roundToInt8(driver.model(), values);
+    toHeldForm(driver.model(), values);
     drawn = llvm::any_of(slots, [&](const Slot &s) {
       return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
     });
@@ -348,6 +348,7 @@ private:
       setScalars(n + 1);
     }
     losses.shape = {losses.size()};
+    toGivenForm(driver.model(), values);
     outputs = std::move(values);
     outputs["losses"] = std::move(losses);
     shown.push_back("losses");

@@ -35,6 +35,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
   if (hasBackward(compile.mode) && precisionPolicy(compile.precision)->roundsParameters())
     emit.options.emplace_back("rounded-copies", roundedCopiesText(roundedCopiesOf(compile)));
+  if (compile.splitMaster)
+    emit.options.emplace_back("split-master", "true");
   if (compile.mode == Mode::Generate)
     emit.options.emplace_back("context", std::to_string(compile.context));
   if (precisionPolicy(compile.precision)->quantizes && compile.mode != Mode::Generate) {

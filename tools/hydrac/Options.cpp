@@ -292,6 +292,8 @@ static void checkPassFlags(const HydracOptions &options) {
     needs("--rounded-copies=held", "hydra-keep-rounded", 2);
   if (options.chooses() && hasBackward(options.compile.mode) && !isGiven(options.roundedCopies))
     needs("--recompute=auto", "hydra-keep-rounded", 2);
+  if (options.compile.splitMaster)
+    needs("--split-master", "hydra-split-master", 0);
   if (options.compile.offload == Offload::Optimizer)
     needs("--offload=optimizer", kOffloadPass.str(), 0);
   if (options.compile.scanCheckpoint > 1)
@@ -481,6 +483,19 @@ static void checkTuning(const HydracOptions &options) {
     support::fail("--freeze: is for --mode=train and --mode=grad, which have gradients");
 }
 
+/// Throws Error where no parameters can be held in two halves.
+static void checkSplitMaster(const CompileOptions &compile) {
+  if (compile.mode != Mode::Train)
+    support::fail("--split-master is for --mode=train, which updates parameters");
+  const PrecisionPolicy &policy = *precisionPolicy(compile.precision);
+  if (policy.format != support::DType::BF16 || !policy.roundsParameters())
+    support::fail("--split-master: --precision={} does not round parameters of f32 to bf16",
+                  compile.precision);
+  if (!compile.binding.mesh.empty() && compile.sharding == Sharding::Zero1)
+    support::fail("--split-master: with --shard=zero1 ranks keep the bf16 of all parameters, and of "
+                  "f32 their pieces, which have no halves in common");
+}
+
 /// Throws Error for flags of --recompute=auto without it, and for others that it has no use for.
 static void checkChoices(const HydracOptions &options) {
   const auto needsAuto = [&](const cl::Option &flag, StringRef name) {
@@ -499,6 +514,8 @@ static void checkChoices(const HydracOptions &options) {
   if (options.splitBatch && options.compile.mode != Mode::Train)
     support::fail("--split-batch is for --mode=train");
   const CompileOptions &compile = options.compile;
+  if (compile.splitMaster)
+    checkSplitMaster(compile);
   if (compile.roundedCopies == RoundedCopies::Auto)
     return;
   if (!hasBackward(compile.mode))

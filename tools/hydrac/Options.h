@@ -142,6 +142,11 @@ struct HydracOptions {
                      "from the forward pass of a step to its backward pass"),
           clEnumValN(RoundedCopies::Layer, "layer",
                      "where a layer reads them: rounded in both passes"))};
+  cl::opt<bool, true> splitMaster{
+      "split-master", cl::cat(category), cl::location(compile.splitMaster),
+      cl::desc("--mode=train with --precision=bf16 or fp8: parameters are held as the bf16 that "
+               "matmuls read and 16 bits of rest, which together are all of their f32: 4 bytes "
+               "instead of 6")};
   BoundChoice<Offload> offload{
       "offload", cl::cat(category), cl::location(compile.offload),
       cl::desc("--mode=train: what lives in the host's memory and visits the device; with "

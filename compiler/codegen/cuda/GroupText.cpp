@@ -338,9 +338,7 @@ private:
                       name(node.inputs[2]));
       break;
     case Kind::Cast:
-      value = isNarrow(node.type)
-                  ? roundedText(node.type, name(node.inputs[0]))
-                  : formatv("{0}({1})", numberType(node.type), name(node.inputs[0])).str();
+      value = castText(node.type, name(node.inputs[0]));
       break;
     default:
       llvm_unreachable("no group inside another kernel gathers or sums over rows");

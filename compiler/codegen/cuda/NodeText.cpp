@@ -46,8 +46,12 @@ std::string unaryText(const RowNode &node, const std::string &x, Divisions divis
     return "cosf(" + x + ")";
   case RowUnary::PowerOfTwo:
     return "powerOfTwo(" + x + ")";
+  case RowUnary::Bits:
+    return "__float_as_int(" + x + ")";
+  case RowUnary::OfBits:
+    return "__int_as_float(" + x + ")";
   }
-  llvm_unreachable("eleven functions");
+  llvm_unreachable("thirteen functions");
 }
 
 std::string binaryText(const RowNode &node, const std::string &x, const std::string &y,
@@ -87,8 +91,14 @@ std::string roundedText(RowType type, const std::string &x) {
   return formatv("rounded<{0}>(float({1}))", support::formatOf(formatOf(type)).cuda, x);
 }
 
+std::string castText(RowType type, const std::string &x) {
+  if (isNarrow(type))
+    return roundedText(type, x);
+  return formatv(type == RowType::I16 ? "{0}(int16({1}))" : "{0}({1})", numberType(type), x);
+}
+
 StringRef numberType(RowType type) {
-  return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
+  return isFloat(type) ? "float" : type == RowType::I1 ? "bool" : "int";
 }
 
 std::string loadedText(RowType type, const std::string &element) {

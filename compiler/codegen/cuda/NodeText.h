@@ -19,6 +19,8 @@ llvm::StringRef comparisonText(const RowNode &node);
 
 /// A number rounded to a float of fewer bits.
 std::string roundedText(RowType type, const std::string &x);
+/// The number as one of another type.
+std::string castText(RowType type, const std::string &x);
 /// The C++ type in which numbers of that type are computed, and an element in memory as one.
 llvm::StringRef numberType(RowType type);
 std::string loadedText(RowType type, const std::string &element);

@@ -34,10 +34,16 @@ struct Update {
   RowProgram program;
   int64_t rows = 0, columns = 0, sums = 0;
   unsigned gradient = 0;              ///< among the inputs
-  SmallVector<unsigned> reads, whole; ///< inputs: numbers of the domain; those that all share
+  SmallVector<unsigned> reads, halves; ///< inputs: numbers of the domain, in f32 and in 16 bits
+  SmallVector<unsigned> shared;        ///< inputs: those that all share
   SmallVector<unsigned> wide, narrow, bytes; ///< results, in f32, and in 16 and 8 bits
+  SmallVector<unsigned> whole;               ///< results: integers of 16 bits
   SmallVector<unsigned> most;                ///< results: the largest number of each row
   SmallVector<Part> parts;                   ///< by their rows
+
+  /// Matrices whose pieces the copy engine brings; whose pieces it stores.
+  size_t fetched() const { return reads.size() + halves.size(); }
+  size_t stored() const { return wide.size() + narrow.size() + whole.size() + bytes.size(); }
 
   /// Numbers of which the group finds the largest: those of a row of it.
   int64_t run() const { return most.empty() ? 1 : program.domain.columns(); }
@@ -45,12 +51,12 @@ struct Update {
   /// Of its kernel: operands and their scales, maps and counters, and what the group has.
   size_t arguments() const {
     constexpr size_t kOwn = 6;
-    return kOwn + whole.size() +
-           parts.size() * (reads.size() + wide.size() + narrow.size() + bytes.size() + most.size());
+    return kOwn + shared.size() + parts.size() * (fetched() + stored() + most.size());
   }
   /// Bytes that are read and written for each number of the matrix, what is found aside.
   int64_t moved() const {
-    return 4 * (reads.size() + wide.size()) + 2 * narrow.size() + bytes.size();
+    return 4 * (reads.size() + wide.size()) + 2 * (halves.size() + narrow.size() + whole.size()) +
+           bytes.size();
   }
 };
 
@@ -100,16 +106,23 @@ bool sortArguments(Update &update) {
   for (auto [i, input] : llvm::enumerate(update.program.inputs)) {
     if (i == update.gradient)
       continue;
-    const bool isNumber = *input.form == RowForm::Tile;
-    if (isNumber && input.type != RowType::F32)
+    const bool isHalf = input.type == RowType::BF16 || input.type == RowType::I16;
+    if (*input.form != RowForm::Tile)
+      update.shared.push_back(i);
+    else if (input.type != RowType::F32 && !isHalf)
       return false;
-    (isNumber ? update.reads : update.whole).push_back(i);
+    else
+      (isHalf ? update.halves : update.reads).push_back(i);
   }
   for (auto [i, result] : llvm::enumerate(update.program.results)) {
     if (largestOfRow(update.program, result)) {
       if (isEightBit(result.type) || !isFloatOf(update, result.type, update.most))
         return false;
       update.most.push_back(i);
+      continue;
+    }
+    if (result.type == RowType::I16 && result.form == RowForm::Tile) {
+      update.whole.push_back(i);
       continue;
     }
     SmallVector<unsigned> &sorted = result.type == RowType::F32 ? update.wide
@@ -119,7 +132,7 @@ bool sortArguments(Update &update) {
       return false;
     sorted.push_back(i);
   }
-  return !update.reads.empty() && hasPlacesOfRows(update);
+  return update.fetched() > 0 && hasPlacesOfRows(update);
 }
 
 /// Whether the arguments of a part are where the kernel can reach them, and what all numbers share
@@ -139,9 +152,10 @@ bool isReachable(const Update &update, const Part &part) {
            typeOf(value).getNumElements() * update.run() == part.rows * update.columns;
   };
   return launch.getKernelAttr() == first.getKernelAttr() && llvm::all_of(update.reads, isMatrix) &&
+         llvm::all_of(update.halves, isMatrix) && llvm::all_of(update.whole, isResult) &&
          llvm::all_of(update.wide, isResult) && llvm::all_of(update.narrow, isResult) &&
          llvm::all_of(update.bytes, isResult) && llvm::all_of(update.most, hasRuns) &&
-         llvm::all_of(update.whole, [&](unsigned arg) {
+         llvm::all_of(update.shared, [&](unsigned arg) {
            return plan::sameElements(launch.getArgs()[arg], first.getArgs()[arg]);
          });
 }
@@ -215,7 +229,9 @@ struct UpdateTiles {
     tiles.count = ceilDiv(update.rows, kTileRows) * ceilDiv(update.columns, kTileColumns);
     const int64_t stage = (kTileRows + kTileColumns) * kLine + 2 * kBarrier;
     const int64_t slots = std::max(update.reads.size(), update.wide.size());
-    const int64_t number = 4 * slots + 2 * update.narrow.size() + update.bytes.size();
+    const int64_t slots16 =
+        std::max(update.halves.size(), update.narrow.size() + update.whole.size());
+    const int64_t number = 4 * slots + 2 * slots16 + update.bytes.size();
     const int64_t buffer = kPieceRows * kPieceColumns * number + 3 * kBarrier;
     const int64_t most = update.most.size() * kTileRows * kTileColumns / kPieceColumns * 4;
     const int64_t rest = kWarps * kMap + kTurns * kBarrier + kGroups * most;
@@ -225,8 +241,7 @@ struct UpdateTiles {
       return std::nullopt;
     tiles.buffers = std::min(kMostBuffers, (shared - tiles.stages * stage) / buffer);
     tiles.sharedBytes = rest + tiles.stages * stage + tiles.buffers * buffer;
-    const int64_t maps = 2 + update.parts.size() * (update.reads.size() + update.wide.size() +
-                                                    update.narrow.size() + update.bytes.size());
+    const int64_t maps = 2 + update.parts.size() * (update.fetched() + update.stored());
     tiles.scratchBytes = tiles.blocks * maps * kMap;
     return tiles;
   }
@@ -290,7 +305,7 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   // What all numbers share is read by its name; others are the kernel's.
   SmallVector<std::string> names(inputs), results(update.program.results.size());
   plan::LaunchOp first = update.parts.front().launch;
-  for (unsigned i : update.whole)
+  for (unsigned i : update.shared)
     names[i] = loadedText(update.program.inputs[i].type,
                           "*" + arguments.add(first.getArgs()[i], plan::kRead));
   std::string scale;
@@ -303,16 +318,25 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   }
   for (auto [i, input] : llvm::enumerate(update.reads))
     names[input] = formatv("read[{0}]", i);
+  for (auto [i, input] : llvm::enumerate(update.halves))
+    names[input] = formatv(update.program.inputs[input].type == RowType::I16
+                               ? "int(int16(half[{0}]))"
+                               : "__uint_as_float(half[{0}] << 16)",
+                           i);
   for (auto [i, result] : llvm::enumerate(update.wide))
     results[result] = formatv("wide[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.narrow))
     results[result] = formatv("narrow[{0}]", i);
+  for (auto [i, result] : llvm::enumerate(update.whole))
+    results[result] = formatv("whole[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.bytes))
     results[result] = formatv("byte[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.most))
     results[result] = formatv("most[{0}]", i);
   const NumberText text = numberGroupText(update.program, names, results);
 
+  SmallVector<unsigned> of16(update.narrow);
+  llvm::append_range(of16, update.whole);
   const auto lists = [&](ArrayRef<unsigned> numbers, unsigned plus, int64_t how) {
     return listText(update.parts, [&](const Part &part) {
       plan::LaunchOp launch = part.launch;
@@ -324,8 +348,9 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   const std::string ends = listText(
       update.parts, [](const Part &part) { return std::to_string(part.begin + part.rows); });
   const std::string reads = lists(update.reads, 0, plan::kRead),
+                    halves = lists(update.halves, 0, plan::kRead),
                     wide = lists(update.wide, inputs, plan::kWrite),
-                    narrow = lists(update.narrow, inputs, plan::kWrite),
+                    narrow = lists(of16, inputs, plan::kWrite),
                     bytes = lists(update.bytes, inputs, plan::kWrite),
                     most = lists(update.most, inputs, plan::kWrite);
   const auto typeOfResults = [&](ArrayRef<unsigned> results, RowType none) {
@@ -354,18 +379,20 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}> "
-               "tensors = {{",
-               update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
-               update.bytes.size(), update.most.size(), update.run(),
+      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, "
+               "{11}> tensors = {{",
+               update.parts.size(), update.reads.size(), update.halves.size(), update.wide.size(),
+               update.narrow.size(), update.whole.size(), update.bytes.size(), update.most.size(),
+               update.run(),
                typeOfResults(update.narrow, RowType::BF16),
                typeOfResults(update.bytes, RowType::E4M3),
                typeOfResults(update.most, RowType::F32)) +
-       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};\n", ends, reads, wide, narrow, bytes, most,
-               found, counts) +
+       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}};\n", ends, reads, halves, wide, narrow,
+               bytes, most, found, counts) +
        scale + text.shared +
        formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}>({6}, {7}, tensors, {8}, [=](float sum, "
-               "const auto &read, auto &wide, auto &narrow, auto &byte, auto &most) {{\n{9}});",
+               "const auto &read, const auto &half, auto &wide, auto &narrow, auto &whole, "
+               "auto &byte, auto &most) {{\n{9}});",
                update.rows, update.columns, update.sums, kTileColumns, tiles.stages, tiles.buffers,
                a, b, scratch, text.each))
           .str(),

@@ -13,7 +13,7 @@ namespace hydra {
 std::optional<RowType> rowTypeOf(Type element) {
   const std::optional<support::DType> format = formatOf(element);
   for (RowType type : {RowType::F32, RowType::BF16, RowType::F16, RowType::E4M3, RowType::E5M2,
-                       RowType::I8, RowType::I32, RowType::I1})
+                       RowType::I8, RowType::I16, RowType::I32, RowType::I1})
     if (format == formatOf(type))
       return type;
   return std::nullopt;
@@ -33,12 +33,14 @@ support::DType formatOf(RowType type) {
     return support::DType::E5M2;
   case RowType::I8:
     return support::DType::I8;
+  case RowType::I16:
+    return support::DType::I16;
   case RowType::I32:
     return support::DType::I32;
   case RowType::I1:
     return support::DType::Bool;
   }
-  llvm_unreachable("eight types");
+  llvm_unreachable("nine types");
 }
 
 unsigned storageBytes(RowType type) { return support::byteSize(formatOf(type)); }
@@ -132,10 +134,14 @@ RowValue RowRecorder::index(unsigned dim) {
 }
 
 RowValue RowRecorder::unary(RowUnary f, RowValue x) {
-  assert((isFloat(type(x)) || (f == RowUnary::Neg && type(x) == RowType::I32)) &&
+  const bool takesInteger = f == RowUnary::Neg || f == RowUnary::OfBits;
+  assert((isFloat(type(x)) || (takesInteger && type(x) == RowType::I32)) &&
          "functions are for numbers");
   const bool exact = f == RowUnary::Neg && type(x) != RowType::I8; // -(-128) is no I8
-  RowNode node{RowNode::Kind::Unary, form(x), exact ? type(x) : RowType::F32};
+  RowNode node{RowNode::Kind::Unary, form(x),
+               exact                 ? type(x)
+               : f == RowUnary::Bits ? RowType::I32
+                                     : RowType::F32};
   node.code = static_cast<unsigned>(f);
   node.inputs = {x.id};
   return add(node);

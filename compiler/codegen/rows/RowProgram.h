@@ -17,8 +17,8 @@
 namespace hydra {
 
 /// Element types of values. F32 to I8 are numbers, computed as f32 (those of fewer bits are rounded
-/// ones; of I8 they are whole and lie as integers), I32 and I1 integers and truth values.
-enum class RowType : uint8_t { F32, BF16, F16, E4M3, E5M2, I8, I32, I1 };
+/// ones; of I8 they are whole and lie as integers), I16, I32 and I1 integers and truth values.
+enum class RowType : uint8_t { F32, BF16, F16, E4M3, E5M2, I8, I16, I32, I1 };
 
 /// nullopt: no generated code works on such elements.
 std::optional<RowType> rowTypeOf(mlir::Type element);

@@ -292,8 +292,11 @@ private:
         return 60;
       case RowUnary::PowerOfTwo:
         return 3;
+      case RowUnary::Bits:
+      case RowUnary::OfBits:
+        return 0;
       }
-      llvm_unreachable("eleven functions");
+      llvm_unreachable("thirteen functions");
     case Kind::Binary:
       return static_cast<RowBinary>(node.code) == RowBinary::Div ? 6 : 1;
     case Kind::Cast:

@@ -81,8 +81,12 @@ Value *VectorMath::unary(RowUnary f, Value *x) {
   }
   case RowUnary::PowerOfTwo:
     return powerOfTwo(x);
+  case RowUnary::Bits:
+    return bits(x);
+  case RowUnary::OfBits:
+    return b.CreateBitCast(x, x->getType()->getWithNewType(b.getFloatTy()));
   }
-  llvm_unreachable("eleven functions");
+  llvm_unreachable("thirteen functions");
 }
 
 //===-- exp, sigmoid, tanh, erf -------------------------------------------------------------===//
@@ -386,6 +390,9 @@ Value *VectorMath::convert(Value *x, RowType from, RowType to) {
     x = b.CreateZExt(x, intsLike(x));
   if (to == RowType::I32)
     return x;
+  if (to == RowType::I16)
+    return b.CreateSExt(b.CreateTrunc(x, x->getType()->getWithNewType(b.getInt16Ty())),
+                        x->getType());
   Value *number = b.CreateSIToFP(x, x->getType()->getWithNewType(b.getFloatTy()));
   return isNarrow(to) ? roundTo(to, number) : number;
 }
@@ -393,6 +400,8 @@ Value *VectorMath::convert(Value *x, RowType from, RowType to) {
 Value *VectorMath::fromMemory(Value *raw, RowType type) {
   if (type == RowType::I1)
     return b.CreateICmpNE(raw, Constant::getNullValue(raw->getType()));
+  if (type == RowType::I16)
+    return b.CreateSExt(raw, intsLike(raw));
   if (type == RowType::E4M3)
     return eightFromMemory(raw);
   if (type == RowType::I8)
@@ -413,6 +422,8 @@ Value *VectorMath::fromMemory(Value *raw, RowType type) {
 Value *VectorMath::toMemory(Value *x, RowType type) {
   if (type == RowType::I1)
     return b.CreateZExt(x, x->getType()->getWithNewType(b.getInt8Ty()));
+  if (type == RowType::I16)
+    return b.CreateTrunc(x, x->getType()->getWithNewType(b.getInt16Ty()));
   if (type == RowType::E4M3)
     return eightToMemory(x);
   if (type == RowType::I8)
@@ -435,6 +446,7 @@ Type *VectorMath::memoryType(RowType type) {
     return b.getFloatTy();
   case RowType::BF16:
   case RowType::F16:
+  case RowType::I16:
     return b.getInt16Ty();
   case RowType::I32:
     return b.getInt32Ty();
@@ -444,7 +456,7 @@ Type *VectorMath::memoryType(RowType type) {
   case RowType::I1:
     return b.getInt8Ty();
   }
-  llvm_unreachable("eight types");
+  llvm_unreachable("nine types");
 }
 
 Type *VectorMath::valueType(RowType type) {
@@ -456,12 +468,13 @@ Type *VectorMath::valueType(RowType type) {
   case RowType::E5M2:
   case RowType::I8:
     return b.getFloatTy();
+  case RowType::I16:
   case RowType::I32:
     return b.getInt32Ty();
   case RowType::I1:
     return b.getInt1Ty();
   }
-  llvm_unreachable("eight types");
+  llvm_unreachable("nine types");
 }
 
 } // namespace hydra

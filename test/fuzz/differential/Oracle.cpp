@@ -293,7 +293,7 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
       roundTo(copy, state.getBoundType().getElementType());
       variables[state.getSymName()] = std::move(copy);
     }
-  roundToInt8(model, variables);
+  toHeldForm(model, variables);
   InterpreterOptions own = options;
   for (const Call &call : work.calls) {
     auto entry = model.lookupSymbol<EntryOp>(call.program);
@@ -312,6 +312,7 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
       variables[name] = tensor;
     own.perturb += own.perturb ? 0x9e3779b97f4a7c15 : 0; // other errors in every call
   }
+  toGivenForm(model, variables);
   for (auto &[name, tensor] : variables) { // but not what follows others: see followsOthers
     auto state = model.lookupSymbol<StateOp>(name);
     if (!state ||

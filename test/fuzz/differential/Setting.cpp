@@ -99,6 +99,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--recompute", setting.recompute);
   app.add_option("--rounded-copies", setting.roundedCopies)
       ->check(CLI::IsMember({"held", "step", "layer"}));
+  app.add_flag("--split-master", setting.splitMaster);
   app.add_option("--scan-checkpoint", setting.scanCheckpoint)->check(CLI::PositiveNumber);
   app.add_option("--ce-chunk", setting.ceChunk)->check(CLI::NonNegativeNumber);
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
@@ -173,6 +174,8 @@ std::string Setting::text() const {
     text += " --disable-pass=" + name;
   flag("recompute", recompute, plain.recompute);
   flag("rounded-copies", roundedCopies, plain.roundedCopies);
+  if (splitMaster)
+    text += " --split-master";
   flag("scan-checkpoint", scanCheckpoint, plain.scanCheckpoint);
   flag("ce-chunk", ceChunk, plain.ceChunk);
   flag("attention", attention, plain.attention);
@@ -234,6 +237,7 @@ CompileOptions Setting::compileOptions() const {
                           : roundedCopies == "step"  ? RoundedCopies::Step
                           : roundedCopies == "layer" ? RoundedCopies::Layer
                                                      : RoundedCopies::Auto;
+  compile.splitMaster = splitMaster;
   compile.scanCheckpoint = scanCheckpoint;
   compile.ceChunk = ceChunk;
   compile.precision = precision;
@@ -461,11 +465,15 @@ public:
       setting.accumExchange = "last";
     if (!setting.mesh.empty() && random.chance(0.3))
       setting.exchangeBytes = 0;
+    const PrecisionPolicy &policy = *precisionPolicy(setting.precision);
+    if (setting.mode == Mode::Train && policy.format == support::DType::BF16 &&
+        policy.roundsParameters() && setting.shard != "zero1" && random.chance(0.4))
+      setting.splitMaster = true;
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
       for (const std::string &name : numericsChangingPasses("cpu"))
         if (llvm::is_contained(optionalPasses(setting), name) && name != "hydra-nest-loops" &&
-            name != "hydra-decompose-attention")
+            name != "hydra-decompose-attention" && name != "hydra-split-master")
           setting.disabled.push_back(name);
     // With that pass bits are seldom comparable: bitsKey.
     if (const std::string name = kJoin.str(); random.chance(0.5) &&
@@ -593,6 +601,8 @@ private:
       setting.recompute = "light";
     if (setting.level < 2 || without("hydra-recompute") || without("hydra-keep-rounded"))
       setting.roundedCopies = "auto";
+    if (without("hydra-split-master"))
+      setting.splitMaster = false;
     if (without("hydra-nest-loops"))
       setting.scanCheckpoint = 1;
     if (without("hydra-decompose-attention"))
@@ -711,6 +721,12 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       add([&](Setting &s) {
         s.precision = "bf16";
         s.roundedCopies = copies;
+      });
+    for (unsigned level = 0; mode == Mode::Train && level <= 2; ++level)
+      add([&](Setting &s) {
+        s.precision = "bf16";
+        s.splitMaster = true;
+        s.level = level;
       });
     for (const int64_t chunks : {2, 3})
       add([&](Setting &s) { s.scanCheckpoint = chunks; });

@@ -17,6 +17,7 @@ struct Setting {
   std::vector<std::string> disabled;  ///< passes left out
   std::string recompute = "light";    ///< as hydrac's flag has it
   std::string roundedCopies = "auto"; ///< as hydrac's flag has it, or auto
+  bool splitMaster = false;
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
   std::string logits = "auto";             ///< as hydrac's flag has it

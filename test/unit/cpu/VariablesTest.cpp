@@ -6,6 +6,7 @@
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Int8Rows.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/SplitFloat.h"
 #include "test/unit/cpu/SharedVariables.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 
@@ -296,6 +298,52 @@ TEST(InitialValues, OfInt8AreRoundedRowByRow) {
     EXPECT_EQ(found, wanted) << threads;
     EXPECT_EQ(foundScales, wantedScales) << threads;
   }
+}
+
+// Files have f32, and both halves are made of it; whoever reads it has it again.
+TEST(InitialValues, OfTwoHalvesAreJoinedToTheBit) {
+  constexpr int64_t rows = 300, columns = 48;
+  PlanBuilder builder = smallTraining();
+  const auto owner = static_cast<int32_t>(builder.plan.variables.size());
+  planfile::VariableT &weight = *builder.plan.variables[builder.variable("large", {rows, columns})];
+  weight.role = planfile::VariableRole::parameter;
+  weight.initializer->kind = planfile::InitKind::normal;
+  weight.initializer->std = 0.02;
+  weight.tensor = builder.tensor("large.bf16", {rows, columns}, planfile::SegmentKind::persistent,
+                                 planfile::DType::bf16);
+  planfile::VariableT &left = *builder.plan.variables[builder.variable("large.rest", {rows, columns})];
+  left.role = planfile::VariableRole::rest;
+  left.owner = owner;
+  left.tensor = builder.tensor("large.rest", {rows, columns}, planfile::SegmentKind::persistent,
+                               planfile::DType::i16);
+  const PlanFile file = builder.load();
+  const auto &variables = *file.plan().variables();
+  const planfile::Variable &halved = *variables.Get(static_cast<uint32_t>(owner));
+  const planfile::Variable &rest = *variables.Get(static_cast<uint32_t>(owner) + 1);
+  EXPECT_EQ(restOf(file.plan(), halved), &rest);
+  EXPECT_EQ(dtypeOf(file.plan(), halved), support::DType::F32);
+  EXPECT_TRUE(isInCheckpoint(halved) && followsOthers(rest));
+  EXPECT_FALSE(isSaved(rest) || isInCheckpoint(rest));
+
+  std::vector<float> drawn(rows * columns), joined(rows * columns);
+  std::vector<uint16_t> highs(rows * columns);
+  std::vector<int16_t> rests(rows * columns);
+  support::fill(support::Initializer::normal(0.02), 5, "large", drawn);
+  CpuExecutor executor(file, {.threads = 3});
+  setVariables(file, executor, 0, nullptr, 5);
+  executor.readRange(halved.tensor(), 0, std::as_writable_bytes(std::span(highs)));
+  executor.readRange(rest.tensor(), 0, std::as_writable_bytes(std::span(rests)));
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    EXPECT_EQ(highs[i], support::splitFloat(drawn[i]).high);
+    EXPECT_EQ(rests[i], support::splitFloat(drawn[i]).rest);
+  }
+  readVariable(file.plan(), executor, halved, 0, [&](int64_t first, std::span<const std::byte> values) {
+    std::memcpy(&joined[static_cast<size_t>(first)], values.data(), values.size());
+  });
+  EXPECT_EQ(joined, drawn);
+  EXPECT_TRUE(clearVariable(file.plan(), executor, halved, 0));
+  executor.readRange(rest.tensor(), 0, std::as_writable_bytes(std::span(rests)));
+  EXPECT_EQ(rests, std::vector<int16_t>(rows * columns));
 }
 
 TEST(Int8Rows, AreAtMostHalfAScaleAway) {

@@ -219,6 +219,20 @@ std::vector<DamageCase> cases() {
          p.variables[2]->owner = 0;
        },
        "variables[1].owner: layers.0.w is a parameter of i8, which has no copies"},
+      {"RestOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::rest; },
+       "variables[2].owner: variable -1 is no parameter; expected that of a rest"},
+      {"RestOfF32",
+       [](PlanT &p) {
+         p.variables[2]->role = VariableRole::rest;
+         p.variables[2]->owner = 0;
+       },
+       "variables[2].owner: layers.0.w is no parameter of bf16"},
+      {"RestOfAnotherType",
+       [](PlanT &p) {
+         p.tensors[p.variables[0]->tensor]->dtype = planfile::DType::bf16;
+         p.variables[1]->role = VariableRole::rest;
+       },
+       "variables[1].owner: layers.0.w.m has no number of i16 for each of layers.0.w"},
       {"CopyOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::copy; },
        "variables[2].owner: is not given; a copy needs it"},
       {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(9); },

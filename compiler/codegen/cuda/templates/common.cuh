@@ -11,6 +11,7 @@ struct e5m2 {
   unsigned char bits;
 };
 typedef signed char int8;
+typedef short int16;
 typedef unsigned int uint32;
 typedef long long int64;
 typedef unsigned long long uint64;

@@ -60,9 +60,20 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
   const auto whereIs = [&](int pair) {
     return piece + (row + pair % 2 * 8) * 128 + ((pair / 2 * 2 + at / 16) ^ (row % 8)) * 16 + at % 16;
   };
-  uint32 narrow[Tensors::narrows + 1][8];
+  // Of 16 bits four pairs lie as four 8 x 8 matrices of two rows of them, whatever they are.
+  const int narrowRow = warpRow + lane % 16;
+  const auto whereAre = [&](int i, int pair) {
+    return piece + Tensors::placeOf16(i) + narrowRow * 64 + ((pair / 2 + lane / 16) ^ (narrowRow / 2 % 4)) * 16;
+  };
 #pragma unroll
   for (int begin = 0; begin < 8; begin += together) {
+    uint32 half[Tensors::halves + 1][together], narrow[Tensors::of16 + 1][together];
+#pragma unroll
+    for (int i = 0; i < Tensors::halves; ++i)
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(half[i][0]), "=r"(half[i][1]), "=r"(half[i][2]), "=r"(half[i][3])
+                   : "r"(whereAre(i, begin))
+                   : "memory");
     float in[together][2][Tensors::reads + 1];
 #pragma unroll
     for (int p = 0; p < together; ++p)
@@ -71,11 +82,18 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
         loadPair(in[p][0][i], in[p][1][i], whereIs(begin + p) + i * kWideBytes);
     float wide[together][2][Tensors::wides + 1], rounded[together][2][Tensors::narrows + 1],
         bytes[together][2][Tensors::bytes + 1], large[together][2][Tensors::mosts + 1];
+    int whole[together][2][Tensors::wholes + 1];
 #pragma unroll
     for (int p = 0; p < together; ++p)
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
-        update(c[(begin + p) / 2][2 * (p % 2) + j], in[p][j], wide[p][j], rounded[p][j], bytes[p][j], large[p][j]);
+      for (int j = 0; j < 2; ++j) {
+        uint32 half16[Tensors::halves + 1];
+#pragma unroll
+        for (int i = 0; i < Tensors::halves; ++i)
+          half16[i] = j == 0 ? half[i][p] & 0xffff : half[i][p] >> 16;
+        update(c[(begin + p) / 2][2 * (p % 2) + j], in[p][j], half16, wide[p][j], rounded[p][j], whole[p][j],
+               bytes[p][j], large[p][j]);
+      }
 #pragma unroll
     for (int p = 0; p < together; ++p) {
 #pragma unroll
@@ -83,10 +101,13 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
         storePair(whereIs(begin + p) + i * kWideBytes, wide[p][0][i], wide[p][1][i]);
 #pragma unroll
       for (int i = 0; i < Tensors::narrows; ++i)
-        narrow[i][begin + p] = pack<typename Tensors::Narrow>(rounded[p][0][i], rounded[p][1][i]);
+        narrow[i][p] = pack<typename Tensors::Narrow>(rounded[p][0][i], rounded[p][1][i]);
+#pragma unroll
+      for (int i = 0; i < Tensors::wholes; ++i)
+        narrow[Tensors::narrows + i][p] = __byte_perm(whole[p][0][i], whole[p][1][i], 0x5410);
 #pragma unroll
       for (int i = 0; i < Tensors::bytes; ++i)
-        asm volatile("st.shared.u16 [%0], %1;" ::"r"(piece + Tensors::placeOf(Tensors::wides + Tensors::narrows + i) +
+        asm volatile("st.shared.u16 [%0], %1;" ::"r"(piece + Tensors::placeOf(Tensors::wides + Tensors::of16 + i) +
                                                      (row + p % 2 * 8) * 32 + (begin + p) / 2 * 8 + lane % 4 * 2),
                      "h"(packBytes<typename Tensors::Byte>(bytes[p][0][i], bytes[p][1][i]))
                      : "memory");
@@ -94,17 +115,12 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
       for (int i = 0; i < Tensors::mosts; ++i)
         most[p % 2][i] = larger(most[p % 2][i], larger(large[p][0][i], large[p][1][i]));
     }
-  }
-  const int narrowRow = warpRow + lane % 16;
 #pragma unroll
-  for (int i = 0; i < Tensors::narrows; ++i)
-#pragma unroll
-    for (int pair = 0; pair < 8; pair += 4)
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                       piece + Tensors::placeOf(Tensors::wides + i) + narrowRow * 64 +
-                       ((pair / 2 + lane / 16) ^ (narrowRow / 2 % 4)) * 16),
-                   "r"(narrow[i][pair]), "r"(narrow[i][pair + 1]), "r"(narrow[i][pair + 2]), "r"(narrow[i][pair + 3])
+    for (int i = 0; i < Tensors::of16; ++i)
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(whereAre(i, begin)),
+                   "r"(narrow[i][0]), "r"(narrow[i][1]), "r"(narrow[i][2]), "r"(narrow[i][3])
                    : "memory");
+  }
 }
 
 /// c[64 x 128] = a b^T, or c += a b^T where `add`: 32 of k, of numbers of 8 bits.
@@ -232,8 +248,9 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
 
 } // namespace hopper_update
 
-/// c = a^T b, of 8 bits a b^T: [Rows, Columns], summed over `Sums` rows or columns of a and b. update(number, read, wide,
-/// narrow, byte, most) takes a number of c and those at its place that `tensors` reads, and gives those that it writes.
+/// c = a^T b, of 8 bits a b^T: [Rows, Columns], summed over `Sums` rows or columns of a and b. update(number, read, half,
+/// wide, narrow, whole, byte, most) takes a number of c and those at its place that `tensors` reads, of 16 bits their
+/// bits, and gives those that it writes.
 /// `scratch`: 2 + Tensors::maps maps of 128 bytes for each block.
 template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, typename A, typename B, typename Tensors,
           typename Update>
@@ -244,7 +261,7 @@ __device__ __forceinline__ void updateHopper(const A *a, const B *b, const Tenso
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   const hopper_update::Block<Width, Stages, Buffers, Tensors> block(blocks1024);
   unsigned char *maps = scratch + int64(blockIdx.x) * (2 + Tensors::maps) * kMapBytes,
-                *readMaps = maps + 2 * kMapBytes, *storeMaps = readMaps + Tensors::parts * Tensors::reads * kMapBytes;
+                *readMaps = maps + 2 * kMapBytes, *storeMaps = readMaps + Tensors::parts * Tensors::fetches * kMapBytes;
   writeMaps<Rows, Columns, Sums>(block, a, b, tensors, maps);
   block.init();
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;

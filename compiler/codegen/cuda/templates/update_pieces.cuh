@@ -10,33 +10,38 @@ using namespace hopper_matmul;
 constexpr int kPieceRows = 64, kPieceColumns = 32, kPiece = kPieceRows * kPieceColumns, kWideBytes = kPiece * 4,
               kNarrowBytes = kPiece * 2, kWarps = 12;
 
-/// Where a group finds what it reads, in f32, and puts what it makes: in f32, as O of 16 bits and as Q of 8, and as M the
-/// largest of each `Run` numbers. Rows of c are in parts, one behind the other, each with matrices of its own, of as many
+/// Where a group finds what it reads, in f32 and as numbers of 16 bits (`Halves`), and puts what it makes: in f32, in 16
+/// bits, first as O and then as integers (`Wholes`), as Q of 8, and as M the largest of each `Run` numbers. Rows of c are in parts, one behind the other, each with matrices of its own, of as many
 /// columns as c. `ends`: of parts, multiples of 64 but for the last. `found`: of c, what is known of the largest
 /// numbers, and `counts`: how many tiles have added to 128 rows; zeros, before and after.
-template <int Parts, int Reads, int Wides, int Narrows, int Bytes, int Mosts, int Run, typename O, typename Q,
-          typename M>
+template <int Parts, int Reads, int Halves, int Wides, int Narrows, int Wholes, int Bytes, int Mosts, int Run,
+          typename O, typename Q, typename M>
 struct Tensors {
-  static constexpr int parts = Parts, reads = Reads, wides = Wides, narrows = Narrows, bytes = Bytes, mosts = Mosts,
-                       run = Run, writes = Wides + Narrows + Bytes;
-  static constexpr int maps = Parts * (Reads + writes), slots = Reads > Wides ? Reads : Wides;
+  static constexpr int parts = Parts, reads = Reads, halves = Halves, fetches = Reads + Halves, wides = Wides,
+                       narrows = Narrows, wholes = Wholes, of16 = Narrows + Wholes, bytes = Bytes, mosts = Mosts,
+                       run = Run, writes = Wides + of16 + Bytes;
+  static constexpr int maps = Parts * (fetches + writes), slots = Reads > Wides ? Reads : Wides,
+                       slots16 = Halves > of16 ? Halves : of16;
   using Narrow = O;
   using Byte = Q;
   int ends[Parts];
   const float *read[Parts][Reads + 1];
+  const void *half[Parts][Halves + 1]; // none has no elements, which C++ has no arrays of
   float *wide[Parts][Wides + 1];
-  O *narrow[Parts][Narrows + 1]; // none has no elements, which C++ has no arrays of
+  void *narrow[Parts][of16 + 1];
   Q *byte[Parts][Bytes + 1];
   M *most[Parts][Mosts + 1];
   uint32 *found, *counts;
 
   /// Where what the group makes lies in a buffer: wide numbers in the place of what was read, then others.
   static __device__ __forceinline__ constexpr int placeOf(int i) {
-    return i < Wides             ? i * kWideBytes
-           : i < Wides + Narrows ? slots * kWideBytes + (i - Wides) * kNarrowBytes
-                                 : slots * kWideBytes + Narrows * kNarrowBytes + (i - Wides - Narrows) * kPiece;
+    return i < Wides          ? i * kWideBytes
+           : i < Wides + of16 ? placeOf16(i - Wides)
+                              : placeOf16(slots16) + (i - Wides - of16) * kPiece;
   }
-  static constexpr int bufferBytes = slots * kWideBytes + Narrows * kNarrowBytes + Bytes * kPiece;
+  /// Of numbers of 16 bits, where those that are written take the place of those that were read.
+  static __device__ __forceinline__ constexpr int placeOf16(int i) { return slots * kWideBytes + i * kNarrowBytes; }
+  static constexpr int bufferBytes = slots * kWideBytes + slots16 * kNarrowBytes + Bytes * kPiece;
 
   __device__ __forceinline__ int begin(int part) const { // by selection: an index would put all of this into memory
     int row = 0;
@@ -204,11 +209,15 @@ __device__ __forceinline__ void writeMaps(const Block &block, const A *a, const 
     writer.template write<2, kLine>(b, Sums, Columns, kDepth);
   }
 #pragma unroll
-  for (int part = 0; part < Tensors::parts; ++part)
+  for (int part = 0; part < Tensors::parts; ++part) {
+    const uint32 rows = tensors.ends[part] - tensors.begin(part);
 #pragma unroll
     for (int i = 0; i < Tensors::reads; ++i)
-      writer.template write<4, 4 * kPieceColumns>(tensors.read[part][i], tensors.ends[part] - tensors.begin(part),
-                                                    Columns, kPieceRows);
+      writer.template write<4, 4 * kPieceColumns>(tensors.read[part][i], rows, Columns, kPieceRows);
+#pragma unroll
+    for (int i = 0; i < Tensors::halves; ++i)
+      writer.template write<2, 2 * kPieceColumns>(tensors.half[part][i], rows, Columns, kPieceRows);
+  }
 #pragma unroll
   for (int part = 0; part < Tensors::parts; ++part) {
     const uint32 rows = tensors.ends[part] - tensors.begin(part);
@@ -216,7 +225,7 @@ __device__ __forceinline__ void writeMaps(const Block &block, const A *a, const 
     for (int i = 0; i < Tensors::wides; ++i)
       writer.template write<4, 4 * kPieceColumns>(tensors.wide[part][i], rows, Columns, kPieceRows);
 #pragma unroll
-    for (int i = 0; i < Tensors::narrows; ++i)
+    for (int i = 0; i < Tensors::of16; ++i)
       writer.template write<2, 2 * kPieceColumns>(tensors.narrow[part][i], rows, Columns, kPieceRows);
 #pragma unroll
     for (int i = 0; i < Tensors::bytes; ++i)
@@ -263,18 +272,20 @@ __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &t
   if (threadIdx.x % 32 != 0)
     return;
 #pragma unroll
-  for (int i = 0; i < Tensors::parts * Tensors::reads; ++i)
+  for (int i = 0; i < Tensors::parts * Tensors::fetches; ++i)
     acquireMap(maps + i * kMapBytes);
   const uint64 policy = evictFirst();
   auto buffers = block.buffers();
   for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
     buffers.awaitEmpty();
     const int part = tensors.partOf(piece.row());
-    arriveExpecting(buffers.full(), Tensors::reads * kWideBytes);
+    arriveExpecting(buffers.full(), Tensors::reads * kWideBytes + Tensors::halves * kNarrowBytes);
 #pragma unroll
-    for (int i = 0; i < Tensors::reads; ++i)
-      copyBoxOnce(block.piece(buffers.stage) + i * kWideBytes, maps + (part * Tensors::reads + i) * kMapBytes,
-                  piece.column(), piece.row() - tensors.begin(part), buffers.full(), policy);
+    for (int i = 0; i < Tensors::fetches; ++i)
+      copyBoxOnce(block.piece(buffers.stage) +
+                      (i < Tensors::reads ? i * kWideBytes : Tensors::placeOf16(i - Tensors::reads)),
+                  maps + (part * Tensors::fetches + i) * kMapBytes, piece.column(),
+                  piece.row() - tensors.begin(part), buffers.full(), policy);
   }
 }
 
