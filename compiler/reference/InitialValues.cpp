@@ -134,8 +134,7 @@ void toGivenForm(ModelOp model, TensorMap &values) {
     if (high == values.end() || rest == values.end())
       continue;
     for (auto [x, left] : llvm::zip(high->second.data, rest->second.data))
-      x = support::joinFloat(
-          {support::bf16FromDouble(x), static_cast<int16_t>(std::lround(left))});
+      x = support::joinFloat({support::bf16FromDouble(x), static_cast<int16_t>(std::lround(left))});
     values.erase(restName);
   }
 }

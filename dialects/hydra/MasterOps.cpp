@@ -15,9 +15,7 @@ namespace hydra {
   Precision Op::precisionClass() { return Precision::Exact; }                                      \
   bool Op::takesRounded(unsigned) { return false; }                                                \
   OperandLayout Op::operandLayout(unsigned) { return rowStrided(); }                               \
-  SmallVector<int64_t> Op::rowWiseShape() {                                                        \
-    return SmallVector<int64_t>(build::shapeOf(operand));                                          \
-  }
+  SmallVector<int64_t> Op::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(operand)); }
 
 MASTER_OP(SplitMasterOp, getX())
 MASTER_OP(JoinMasterOp, getHigh())

@@ -43,8 +43,8 @@ inline constexpr llvm::StringLiteral kEightBitFloats = "f8E4M3FN or f8E5M2";
 /// Matmuls and lookups read it, and casts widen it.
 inline bool isInt8(mlir::Type element) { return element.isSignlessInteger(8); }
 
-/// Whether it is i16: what a parameter of bf16 leaves out of a number of f32. `hydra.join_master` reads
-/// it, and what moves elements.
+/// Whether it is i16: what a parameter of bf16 leaves out of a number of f32. `hydra.join_master`
+/// reads it, and what moves elements.
 inline bool isMasterRest(mlir::Type element) { return element.isSignlessInteger(16); }
 
 /// At multiples of so many bytes matmuls read the scales of 8-bit operands (cuBLASLt does not run

@@ -136,6 +136,8 @@ ParseResult PresetOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 LogicalResult PresetOp::verify() {
+  if (failed(verifyName(*this, getPreset())))
+    return failure();
   for (NamedAttribute a : getValues())
     if (!isExpression(a.getValue()) && !isa<StringAttr>(a.getValue()))
       return emitOpError() << "the value of '" << a.getName().strref() << "' is not a literal";

@@ -94,8 +94,8 @@ public:
   virtual RowValue compare(Predicate p, RowValue a, RowValue b) = 0;
   virtual RowValue select(RowValue condition, RowValue a, RowValue b) = 0;
   /// To f32, to a narrower float (rounded to nearest even; of 8 bits: what is beyond the largest
-  /// number becomes that), to i32 (towards zero) or from i32 to i16 (the lower 16 bits, of which the
-  /// highest is the sign).
+  /// number becomes that), to i32 (towards zero) or from i32 to i16 (the lower 16 bits, of which
+  /// the highest is the sign).
   virtual RowValue cast(RowValue x, mlir::Type to) = 0;
 
   /// Over all columns of the row, in a tree that depends on the domain and the target alone.

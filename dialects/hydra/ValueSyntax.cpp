@@ -461,7 +461,8 @@ LogicalResult TypeInference::wantInteger(Value v, StringRef what) const {
 }
 
 LogicalResult TypeInference::wantWeight(Value v, StringRef what) const {
-  if (isInt8(element(v)) || isMasterRest(element(v)) || (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
+  if (isInt8(element(v)) || isMasterRest(element(v)) ||
+      (isa<FloatType>(element(v)) && !isEightBitFloat(element(v))))
     return success();
   return fail(what + " has elements of " + typeText(element(v)) +
               "; expected f32, bf16, f16 or i8");

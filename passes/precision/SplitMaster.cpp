@@ -104,16 +104,15 @@ private:
       if (auto rows = dyn_cast<EmbeddingOp>(reader); rows && at.get() == rows.getTable()) {
         const Location loc = madeBy(kPass, rows.getLoc());
         Value tokens = rows.getTokens();
-        rows.replaceAllUsesWith(join(
-            b, loc, EmbeddingOp::create(b, loc, tokens, upper).getX(),
-            EmbeddingOp::create(b, loc, tokens, lower).getX()));
+        rows.replaceAllUsesWith(join(b, loc, EmbeddingOp::create(b, loc, tokens, upper).getX(),
+                                     EmbeddingOp::create(b, loc, tokens, lower).getX()));
         rows.erase();
-      } else if (auto shaped = dyn_cast<ReshapeOp>(reader)) { // halves are joined behind it, in the kernel of what reads it
+      } else if (auto shaped = dyn_cast<ReshapeOp>(reader)) {
+        // Halves are joined behind it, in the kernel of what reads it.
         const Location loc = madeBy(kPass, shaped.getLoc());
         const ArrayRef<int64_t> shape = build::shapeOf(shaped.getResult());
-        shaped.replaceAllUsesWith(
-            join(b, loc, build::reshape(b, loc, upper, shape),
-                 build::reshape(b, loc, lower, shape)));
+        shaped.replaceAllUsesWith(join(b, loc, build::reshape(b, loc, upper, shape),
+                                       build::reshape(b, loc, lower, shape)));
         shaped.erase();
       } else {
         const Location loc = madeBy(kPass, reader->getLoc());
@@ -158,8 +157,8 @@ private:
     OpBuilder b(end);
     SmallVector<Attribute> symbols;
     SmallVector<Value> updates;
-    for (auto [symbol, value] : llvm::zip(
-             end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(end.getUpdates()))) {
+    for (auto [symbol, value] : llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(),
+                                          SmallVector<Value>(end.getUpdates()))) {
       if (ofCopies.contains(symbol.getAttr()))
         continue; // the upper half of what is written to its owner
       const auto found = masters.find(symbol.getAttr());
@@ -185,8 +184,8 @@ private:
     end.setUpdatedAttr(b.getArrayAttr(symbols));
   }
 
-  llvm::MapVector<Attribute, Master> masters;    ///< by the name of the parameter
-  DenseMap<Attribute, StringAttr> ofCopies;      ///< the parameter that a copy is of
+  llvm::MapVector<Attribute, Master> masters; ///< by the name of the parameter
+  DenseMap<Attribute, StringAttr> ofCopies;   ///< the parameter that a copy is of
 };
 
 } // namespace

@@ -338,5 +338,5 @@ std::string hydra::report::costJson(const Plan &plan) {
   json["tokens"] = tokensOfStep(plan);
   json["tokens_per_second"] = rate ? ordered_json(*rate) : ordered_json();
   json["memory_bytes"] = memoryOf(plan);
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

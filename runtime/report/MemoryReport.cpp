@@ -263,7 +263,7 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
          {"stages", stagesJson(plan, *program, memory)},
          {"largest", largest}});
   }
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string hydra::report::memoryTimelineCsv(const Plan &plan) {
@@ -299,5 +299,5 @@ std::string hydra::report::memoryTimelineJson(const Plan &plan) {
     }
     json.push_back({{"program", program->name()->str()}, {"blocks", blocks}, {"events", events}});
   }
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

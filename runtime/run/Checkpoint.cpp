@@ -49,15 +49,20 @@ const char *fileOf(const Variable &variable) {
                       variable.role() == VariableRole::amax_history];
 }
 
+/// Of plans of other makers too, whose names may be no text.
+std::string textOf(const json &value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const TrainingState *state) {
   const Header &header = *file.plan().header();
   json config = json::object();
   for (const KeyValue *symbol : *header.symbols())
     config[symbol->key()->str()] = symbol->value()->str();
   hydra::support::SafetensorsMetadata metadata{
-      {"family", json(header.model()->str()).dump()},
-      {"preset", json(header.preset() ? header.preset()->str() : "").dump()},
-      {"config", config.dump()}};
+      {"family", textOf(json(header.model()->str()))},
+      {"preset", textOf(json(header.preset() ? header.preset()->str() : ""))},
+      {"config", textOf(config)}};
   if (const auto scale = adapterScaleOf(file.plan()))
     metadata[kLoraKey] = textOf(*scale);
   if (state) {

@@ -177,7 +177,7 @@ public:
            {"predicted_alone_microseconds", one.predicted.alone}});
     for (const Section &section : sections)
       json[section.key] = section.json;
-    return json.dump(1) + "\n";
+    return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
 
 private:

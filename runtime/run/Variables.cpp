@@ -52,8 +52,7 @@ void convert(Executor &executor, support::DType from, std::span<const std::byte>
 struct Held {
   Held(const Plan &plan, const Variable &variable, uint64_t rank)
       : tensor(variable.tensor()), dtype(dtypeOf(*plan.tensors()->Get(tensor))),
-        part(plan, variable, rank),
-        dense(isDense(*plan.tensors()->Get(tensor))) {}
+        part(plan, variable, rank), dense(isDense(*plan.tensors()->Get(tensor))) {}
 
   /// Where element `index` begins in the tensor.
   uint64_t byteOf(int64_t index) const {

@@ -52,10 +52,10 @@ using ElementSource = std::function<void(int64_t first, std::span<std::byte> out
 /// Takes them.
 using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
 
-/// Writes what a rank holds of a variable that is no copy, of its copies, of what it leaves out and,
-/// of integers, of their scale (support::quantizeRow makes both). The source is asked for pieces in
-/// increasing order, and for nothing that the rank does not hold; while it makes one
-/// the device takes the one before.
+/// Writes what a rank holds of a variable that is no copy, of its copies, of what it leaves out
+/// and, of integers, of their scale (support::quantizeRow makes both). The source is asked for
+/// pieces in increasing order, and for nothing that the rank does not hold; while it makes one the
+/// device takes the one before.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank, const ElementSource &source);
 /// The same from the values of all its elements.

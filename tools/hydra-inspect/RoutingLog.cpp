@@ -153,7 +153,7 @@ public:
       step["computed"] = computedPart(one.blocks);
       json["run"].push_back(std::move(step));
     }
-    return json.dump(1) + "\n";
+    return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
 
 private:

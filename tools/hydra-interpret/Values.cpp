@@ -36,11 +36,10 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
       slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
-    else if (auto state = dyn_cast<StateOp>(op); state && state.getRole() != VariableRole::copy &&
-                                                 state.getRole() != VariableRole::derived &&
-                                                 state.getRole() != VariableRole::scale &&
-                                                 state.getRole() != VariableRole::rest &&
-                                                 state.getRole() != VariableRole::step_sum)
+    else if (auto state = dyn_cast<StateOp>(op);
+             state && state.getRole() != VariableRole::copy &&
+             state.getRole() != VariableRole::derived && state.getRole() != VariableRole::scale &&
+             state.getRole() != VariableRole::rest && state.getRole() != VariableRole::step_sum)
       slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
   }
   return slots;

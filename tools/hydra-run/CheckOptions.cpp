@@ -128,6 +128,8 @@ private:
       fail("--{}: {} has no safe form; hydrac --safe makes plans that do", guard, plan);
     if (options.sampleEvery > 0 && !trains)
       fail(ofSteps, "sample-every");
+    if (!options.schedules.empty() && otherJob && !options.dryRun && !trains)
+      fail(ofSteps, options.schedules.begin()->first);
     if (options.average && !options.resume && !options.weights)
       fail("--average needs a checkpoint that has averages: --resume, or --weights");
     if (options.average && trainPlan && options.steps > 0)

@@ -8,6 +8,7 @@
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
+#include "runtime/text/Utf8.h"
 #include "tools/hydra-run/Options.h"
 
 #include <nlohmann/json.hpp>
@@ -125,6 +126,9 @@ Arguments hydra::withAbsolutePaths(Arguments arguments) {
       else if ((flag == "--tokenizer" && !runtime::isTokenKind(value) && fs::exists(value)) ||
                (flag == "--resume" && value != "auto"))
         value = absolute(value);
+      if (text::findInvalidUtf8(value) != std::string_view::npos)
+        fail("--run: {} is {}, no UTF-8, as a file has to be from which the run can go on", flag,
+             shownPath(value));
     }
   return arguments;
 }

@@ -288,7 +288,7 @@ std::string budgetJson(const BudgetOutcome &outcome) {
                     {"fastest", planOf(fastestOf(outcome))},
                     {"choices", choices},
                     {"plans", plans}};
-  return all.dump(1) + "\n";
+  return all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string budgetSvg(const BudgetOutcome &outcome) { return Picture(outcome).text(); }

@@ -227,7 +227,7 @@ std::string kernelReportJson(const Plan &plan, const AssemblerVerdict &verdict) 
                    {"spill_store_bytes", sums.spillStores},
                    {"spill_load_bytes", sums.spillLoads},
                    {"warnings", sums.warnings}};
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 } // namespace hydra

@@ -492,8 +492,9 @@ static void checkSplitMaster(const CompileOptions &compile) {
     support::fail("--split-master: --precision={} does not round parameters of f32 to bf16",
                   compile.precision);
   if (!compile.binding.mesh.empty() && compile.sharding == Sharding::Zero1)
-    support::fail("--split-master: with --shard=zero1 ranks keep the bf16 of all parameters, and of "
-                  "f32 their pieces, which have no halves in common");
+    support::fail(
+        "--split-master: with --shard=zero1 ranks keep the bf16 of all parameters, and of "
+        "f32 their pieces, which have no halves in common");
 }
 
 /// Throws Error for flags of --recompute=auto without it, and for others that it has no use for.

@@ -379,14 +379,13 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, "
-               "{11}> tensors = {{",
-               update.parts.size(), update.reads.size(), update.halves.size(), update.wide.size(),
-               update.narrow.size(), update.whole.size(), update.bytes.size(), update.most.size(),
-               update.run(),
-               typeOfResults(update.narrow, RowType::BF16),
-               typeOfResults(update.bytes, RowType::E4M3),
-               typeOfResults(update.most, RowType::F32)) +
+      (formatv(
+           "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, "
+           "{11}> tensors = {{",
+           update.parts.size(), update.reads.size(), update.halves.size(), update.wide.size(),
+           update.narrow.size(), update.whole.size(), update.bytes.size(), update.most.size(),
+           update.run(), typeOfResults(update.narrow, RowType::BF16),
+           typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32)) +
        formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}};\n", ends, reads, halves, wide, narrow,
                bytes, most, found, counts) +
        scale + text.shared +

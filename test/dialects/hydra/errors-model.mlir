@@ -301,6 +301,14 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.symbols dims(D)
+  // expected-error@+1 {{has a name that is empty or no text}}
+  hydra.preset @"t\FFy" {D = 4}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
   // expected-error@+1 {{'D' is given twice}}
   hydra.preset @small {D = 4, D = 5}
 }

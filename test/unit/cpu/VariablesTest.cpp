@@ -311,7 +311,8 @@ TEST(InitialValues, OfTwoHalvesAreJoinedToTheBit) {
   weight.initializer->std = 0.02;
   weight.tensor = builder.tensor("large.bf16", {rows, columns}, planfile::SegmentKind::persistent,
                                  planfile::DType::bf16);
-  planfile::VariableT &left = *builder.plan.variables[builder.variable("large.rest", {rows, columns})];
+  planfile::VariableT &left =
+      *builder.plan.variables[builder.variable("large.rest", {rows, columns})];
   left.role = planfile::VariableRole::rest;
   left.owner = owner;
   left.tensor = builder.tensor("large.rest", {rows, columns}, planfile::SegmentKind::persistent,
@@ -337,9 +338,10 @@ TEST(InitialValues, OfTwoHalvesAreJoinedToTheBit) {
     EXPECT_EQ(highs[i], support::splitFloat(drawn[i]).high);
     EXPECT_EQ(rests[i], support::splitFloat(drawn[i]).rest);
   }
-  readVariable(file.plan(), executor, halved, 0, [&](int64_t first, std::span<const std::byte> values) {
-    std::memcpy(&joined[static_cast<size_t>(first)], values.data(), values.size());
-  });
+  readVariable(file.plan(), executor, halved, 0,
+               [&](int64_t first, std::span<const std::byte> values) {
+                 std::memcpy(&joined[static_cast<size_t>(first)], values.data(), values.size());
+               });
   EXPECT_EQ(joined, drawn);
   EXPECT_TRUE(clearVariable(file.plan(), executor, halved, 0));
   executor.readRange(rest.tensor(), 0, std::as_writable_bytes(std::span(rests)));

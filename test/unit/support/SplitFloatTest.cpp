@@ -1,6 +1,6 @@
 // A float and its two halves.
-#include "runtime/support/DType.h"
 #include "runtime/support/SplitFloat.h"
+#include "runtime/support/DType.h"
 
 #include <gtest/gtest.h>
 
