@@ -14,11 +14,11 @@ namespace {
 /// A recurrence as its kernels have it: what templates/recurrence.cuh computes from the same.
 struct Recurrence {
   int64_t batch, tokens, channels, states;
-  int64_t width; ///< lanes of a channel
-  int64_t channelsOfBlock, threads;
-  int64_t tiles = 1; ///< of a segment
+  int64_t lanes;        ///< threads of a channel
+  int64_t statesOfLane; ///< a channel's last threads may have fewer
+  int64_t length;       ///< tokens of a segment
 
-  static constexpr int64_t kTile = 32, kMostThreads = 256, kMostTiles = 4;
+  static constexpr int64_t kThreads = 64, kShortest = 32, kLongest = 128;
 
   Recurrence(Value x, Value q, int64_t multiprocessors) {
     ArrayRef<int64_t> shape = typeOf(x).getShape();
@@ -26,32 +26,28 @@ struct Recurrence {
     tokens = shape[1];
     channels = shape[2];
     states = typeOf(q).getDimSize(1);
-    width = std::min<int64_t>(static_cast<int64_t>(llvm::PowerOf2Ceil(states)), 32);
-    channelsOfBlock = std::min<int64_t>(kMostThreads / width, 32);
-    threads = width * channelsOfBlock;
-    // Long segments are fewer, and so are their states; but enough blocks for all multiprocessors.
-    constexpr int64_t kBlocksOfMultiprocessor = 4;
-    for (int64_t more = 2; more <= kMostTiles; more *= 2)
-      if (blocksWith(more) >= kBlocksOfMultiprocessor * multiprocessors)
-        tiles = more;
+    // As many chains of arithmetic hide its latency, and their numbers fit a thread's registers.
+    constexpr int64_t kStates = 4, kWarp = 32;
+    lanes = std::min<int64_t>(static_cast<int64_t>(llvm::PowerOf2Ceil(ceilDiv(states, kStates))),
+                              kWarp);
+    statesOfLane = ceilDiv(states, lanes);
+    // Long segments are fewer, and so are their states; but enough warps for multiprocessors.
+    constexpr int64_t kWarpsOfMultiprocessor = 8;
+    length = kShortest;
+    for (int64_t more = 2 * kShortest; more <= kLongest; more *= 2)
+      if (threadsWith(more) >= kWarpsOfMultiprocessor * kWarp * multiprocessors)
+        length = more;
   }
 
-  int64_t segmentsWith(int64_t tilesOfSegment) const {
-    return ceilDiv(tokens, tilesOfSegment * kTile);
-  }
-  int64_t blocksWith(int64_t tilesOfSegment) const {
-    return batch * segmentsWith(tilesOfSegment) * ceilDiv(channels, channelsOfBlock);
-  }
-  int64_t segments() const { return segmentsWith(tiles); }
-  /// A block for channels of a segment.
-  int64_t blocks() const { return blocksWith(tiles); }
+  int64_t segments() const { return ceilDiv(tokens, length); }
+  int64_t blocks() const { return ceilDiv(threadsWith(length), kThreads); }
+  LaunchShape shape(int64_t blocks) const { return {blocks, 1, 1, kThreads, 0}; }
+  /// States of a row in a segment, with those that pad a channel's.
+  int64_t numbers() const { return channels * lanes * statesOfLane; }
 
-  LaunchShape shape() const { return {blocks(), 1, 1, threads, 0}; }
-  /// Where a lane keeps the states of a tile: 128 registers, more for several states of a lane.
-  LaunchShape keepingStates() const {
-    LaunchShape launch = shape();
-    launch.resident = states > width ? 1 : 2 * kMostThreads / threads;
-    return launch;
+private:
+  int64_t threadsWith(int64_t lengthOfSegment) const {
+    return batch * ceilDiv(tokens, lengthOfSegment) * channels * lanes;
   }
 };
 
@@ -66,65 +62,75 @@ public:
       begins = reads.back();
     if (begins && of.segments() > 1)
       through = launcher.workspace({of.batch, of.segments()}, f32);
+    constexpr int64_t kWide = 16;
+    const bool wide = llvm::all_of(
+        parameters, [](Value parameter) { return plan::alignmentOf(parameter) >= kWide; });
+    recurrence = formatv("Recurrence<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}>", of.batch, of.tokens,
+                         of.channels, of.states, of.lanes, of.length, begins ? "true" : "false",
+                         wide ? "true" : "false");
   }
 
   void forward() {
     Value front = states();
     if (front) {
       Launch segments(*this);
-      segments.call("recurrenceSegments", "blockIdx.x");
-      addSegments(segments, x, front);
-      segments.add(through, plan::kWrite);
-      segments.end();
+      addSegments(segments, kForward, x, front, 0);
       launcher.setWork(0, bytesOf(x) + bytesOf(front));
-      segments.finish("recurrence_segments", of.shape());
+      segments.finish("recurrence_segments", of.shape(of.blocks()));
       Launch fold(*this);
-      addFold(fold, front, /*back=*/false, 0);
+      addFold(fold, kForward, front, 0);
       launcher.setWork(0, 2 * bytesOf(front));
-      fold.finish("recurrence_fold", {foldBlocks(), 1, 1, kFoldThreads, 0});
+      fold.finish("recurrence_fold", foldShape(foldBlocks()));
     }
     Launch launch(*this);
-    launch.call("recurrenceForward");
-    launch.add(x, plan::kRead);
-    launch.addTerms();
-    launch.add(begins, plan::kRead);
-    launch.addStates(front, plan::kRead);
-    launch.add(op.getWrites()[0], plan::kWrite);
-    launch.end();
+    addRows(launch, kForward, x, front, op.getWrites()[0], 0);
     launcher.setWork(launcher.flops(), launcher.bytes() + bytesOf(front));
-    launch.finish("recurrence", of.shape());
+    launch.finish("recurrence", of.shape(of.blocks()));
   }
 
+  /// Both directions are one launch each time; the first blocks have those that take longer.
   void backward() {
     Value dy = reads[0], front = states(), behind = states();
-    if (front)
-      launchBothSegments(dy, front, behind);
-    const int64_t elements = of.channels * of.states, parts = of.batch * of.segments();
-    Value sums = launcher.workspace({parts, 4, elements}, f32);
+    if (front) {
+      Launch segments(*this);
+      segments.firstBlocks(of.blocks());
+      addSegments(segments, kForward, x, front, 0);
+      addSegments(segments, kBack, dy, behind, of.blocks());
+      launcher.setWork(0, bytesOf(dy) + bytesOf(x) + 2 * bytesOf(front));
+      segments.finish("recurrence_segments", of.shape(2 * of.blocks()));
+      Launch fold(*this);
+      fold.firstBlocks(foldBlocks());
+      addFold(fold, kForward, front, 0);
+      addFold(fold, kBack, behind, foldBlocks());
+      launcher.setWork(0, 4 * bytesOf(front));
+      fold.finish("recurrence_fold", foldShape(2 * foldBlocks()));
+    }
+    Value sums = launcher.workspace({of.batch * of.segments(), 4, of.numbers()}, f32);
     Launch launch(*this);
-    launch.call("recurrenceBackward");
+    launch.firstBlocks(of.blocks());
+    launch.call("recurrenceParameters", "");
+    launch.addText(blockFrom(0));
     launch.add(dy, plan::kRead);
     launch.add(x, plan::kRead);
     launch.addTerms();
     launch.add(begins, plan::kRead);
     launch.addStates(front, plan::kRead);
     launch.addStates(behind, plan::kRead);
-    launch.add(op.getWrites()[0], plan::kWrite);
     launch.add(sums, plan::kWrite);
     launch.end();
+    addRows(launch, kBack, dy, behind, op.getWrites()[0], of.blocks());
     launcher.setWork(launcher.flops(), launcher.bytes() + 2 * bytesOf(front) + bytesOf(sums));
-    launch.finish("recurrence_gradients", of.keepingStates());
+    launch.finish("recurrence_gradients", of.shape(2 * of.blocks()));
 
     Launch total(*this);
-    total.open(formatv("recurrenceSums<{0}, {1}>(", parts, elements));
+    total.call("recurrenceSums", "");
     total.add(sums, plan::kRead);
+    total.addTerms();
     for (Value result : op.getWrites().drop_front())
       total.add(result, plan::kWrite);
     total.end();
-    constexpr int64_t kNumbersOfBlock = 32;
     launcher.setWork(0, bytesOf(sums));
-    total.finish("recurrence_sums",
-                 {ceilDiv(4 * elements, kNumbersOfBlock), 1, 1, 8 * kNumbersOfBlock, 0});
+    total.finish("recurrence_sums", foldShape(ceilDiv(of.numbers(), kColumns)));
   }
 
 private:
@@ -132,15 +138,16 @@ private:
   struct Launch {
     explicit Launch(Writer &writer) : writer(writer) {}
 
-    /// Begins a call, with its first argument if there is one.
-    void open(const std::string &text) {
-      body += text;
-      first = true;
+    /// Leaves the call that follows to the first blocks.
+    void firstBlocks(int64_t count) {
+      body += formatv("if (blockIdx.x < {0}) return ", count).str();
     }
-    void call(StringRef function, StringRef argument = "") {
-      open(formatv("{0}<{1}>(", function, writer.templateArguments()));
-      if (!argument.empty())
-        addText(argument.str());
+    /// Begins a call; `more`: template arguments behind the recurrence.
+    void call(StringRef function, StringRef more) {
+      body += formatv("{0}{1}<{2}{3}>(", StringRef(body).ends_with(";") ? " " : "", function,
+                      writer.recurrence, more)
+                  .str();
+      first = true;
     }
     void end() { body += ");"; }
 
@@ -183,66 +190,57 @@ private:
     MemRefType type = typeOf(buffer);
     return type.getNumElements() * elementBytes(type.getElementType());
   }
-  std::string templateArguments() const {
-    return formatv("{0}, {1}, {2}, {3}, {4}, {5}", of.batch, of.tokens, of.channels, of.states,
-                   of.tiles, begins ? "true" : "false");
-  }
 
   /// Complex numbers of all states in all segments; none where a row is one.
   Value states() {
     if (of.segments() == 1)
       return {};
-    return launcher.workspace({of.batch, of.segments(), of.channels, of.states, 2}, f32);
+    return launcher.workspace({of.batch, of.segments(), of.numbers(), 2}, f32);
   }
 
-  /// Arguments of what segments add.
-  void addSegments(Launch &launch, Value numbers, Value added) {
+  // Template arguments of a direction.
+  static constexpr StringLiteral kForward = ", false", kBack = ", true";
+  static std::string blockFrom(int64_t first) {
+    return first ? formatv("blockIdx.x - {0}", first).str() : "blockIdx.x";
+  }
+
+  /// What segments add.
+  void addSegments(Launch &launch, StringRef direction, Value numbers, Value added, int64_t first) {
+    launch.call("recurrenceSegments", direction);
+    launch.addText(blockFrom(first));
     launch.add(numbers, plan::kRead);
     launch.addTerms();
     launch.add(begins, plan::kRead);
     launch.addStates(added, plan::kWrite);
+    launch.add(direction == kForward ? through : Value(), plan::kWrite);
+    launch.end();
   }
 
-  // The smaller blocks, the more multiprocessors have one.
-  static constexpr int64_t kFoldThreads = 32;
-  int64_t foldBlocks() const { return ceilDiv(of.batch * of.channels * of.states, kFoldThreads); }
-  void addFold(Launch &launch, Value states, bool back, int64_t firstBlock) {
-    launch.open(formatv("recurrenceFold<{0}, {1}>(", templateArguments(), back ? "true" : "false"));
+  // States of a block, each of whose warps has a part of the segments.
+  static constexpr int64_t kColumns = 32, kRows = 8;
+  static LaunchShape foldShape(int64_t blocks) { return {blocks, 1, 1, kRows * kColumns, 0}; }
+  int64_t foldBlocks() const { return ceilDiv(of.batch * of.numbers(), kColumns); }
+  void addFold(Launch &launch, StringRef direction, Value states, int64_t first) {
+    launch.call("recurrenceFold", direction);
+    launch.addText(blockFrom(first));
     launch.add(parameters[0], plan::kRead);
     launch.add(parameters[1], plan::kRead);
     launch.add(through, plan::kRead);
     launch.addStates(states, plan::kUpdate);
-    launch.addText(
-        formatv("int64(blockIdx.x - {0}) * {1} + threadIdx.x", firstBlock, kFoldThreads));
     launch.end();
   }
 
-  /// What segments add to states and to gradients of states, in a launch, and both folded, in one.
-  void launchBothSegments(Value dy, Value front, Value behind) {
-    const auto split = [](int64_t blocks) { // the first blocks work backward
-      return formatv("if (blockIdx.x < {0}) return ", blocks).str();
-    };
-    Launch segments(*this);
-    segments.body = split(of.blocks());
-    segments.call("recurrenceSegmentsBack", "blockIdx.x");
-    addSegments(segments, dy, behind);
-    segments.end();
-    segments.call(" recurrenceSegments", formatv("blockIdx.x - {0}", of.blocks()).str());
-    addSegments(segments, x, front);
-    segments.add(through, plan::kWrite);
-    segments.end();
-    LaunchShape shape = of.shape();
-    shape.x *= 2;
-    launcher.setWork(0, bytesOf(dy) + bytesOf(x) + 2 * bytesOf(front));
-    segments.finish("recurrence_segments", shape);
-
-    Launch fold(*this);
-    fold.body = split(foldBlocks());
-    addFold(fold, behind, /*back=*/true, 0);
-    fold.body += " ";
-    addFold(fold, front, /*back=*/false, foldBlocks());
-    launcher.setWork(0, 4 * bytesOf(front));
-    fold.finish("recurrence_fold", {2 * foldBlocks(), 1, 1, kFoldThreads, 0});
+  /// Results of the size of x.
+  void addRows(Launch &launch, StringRef direction, Value numbers, Value states, Value result,
+               int64_t first) {
+    launch.call("recurrenceRows", direction);
+    launch.addText(blockFrom(first));
+    launch.add(numbers, plan::kRead);
+    launch.addTerms();
+    launch.add(begins, plan::kRead);
+    launch.addStates(states, plan::kRead);
+    launch.add(result, plan::kWrite);
+    launch.end();
   }
 
   StepLauncher &launcher;
@@ -253,7 +251,8 @@ private:
   Type f32;
   Value x;
   ArrayRef<Value> parameters;
-  Value begins, through; ///< where a row is one segment there is no `through`
+  Value begins, through;  ///< where a row is one segment there is no `through`
+  std::string recurrence; ///< the type of the template
 };
 
 } // namespace
