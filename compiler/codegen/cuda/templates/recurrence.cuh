@@ -133,38 +133,60 @@ template <typename R, int Ahead, bool Back, int Numbers> struct RecurrenceNumber
   }
 };
 
-/// The tokens of a segment, Ahead of which are known or asked for: their numbers of this thread's channel, and which begin
-/// anew.
-template <typename R, int Least, bool Back> struct RecurrenceTokens {
-  static constexpr int kAhead = Least > R::kLanes ? Least : R::kLanes;
-  static_assert(R::kLength % kAhead == 0);
-  RecurrenceNumbers<R, kAhead, Back, R::kChannels> numbers;
-  RecurrenceNumbers<R, kAhead, Back, 1> flags;
+/// The tokens of a segment, Ahead of which are known or asked for: their numbers of this thread's channel, and which of
+/// the Ahead at hand begin anew.
+template <typename R, int Ahead, bool Back> struct RecurrenceTokens {
+  static constexpr int kLanes = R::kLanes;
+  static_assert(Ahead <= 32 && R::kLength % Ahead == 0);
+  RecurrenceNumbers<R, Ahead, Back, R::kChannels> numbers;
+  RecurrenceNumbers<R, Ahead, Back, 1> flags; // of the tokens behind those at hand
+  uint32 fresh;                               // a bit each
 
-  __device__ __forceinline__ RecurrenceTokens(const R &at, const float *x, const float *begins) {
+  __device__ __forceinline__ RecurrenceTokens(const R &at, const float *x, const float *begins) : fresh(0) {
 #pragma unroll
-    for (int j = 0; j < kAhead; j += R::kLanes)
-      load(at, x, begins, j, j);
+    for (int j = 0; j < Ahead; j += kLanes) {
+      numbers.load(at, x, j, j);
+      if (R::kBegins)
+        flags.load(at, begins, j, j);
+    }
   }
-  __device__ __forceinline__ void load(const R &at, const float *x, const float *begins, int step, int j) {
-    numbers.load(at, x, step, j);
-    if (R::kBegins)
-      flags.load(at, begins, step, j);
+  /// Goes on to those from `step` on.
+  __device__ __forceinline__ void take(const R &at, const float *begins, int step) {
+    if constexpr (R::kBegins) {
+      fresh = 0;
+#pragma unroll
+      for (int j = 0; j < Ahead; j += kLanes) {
+        fresh |= flags.own[j / kLanes] > 0.0f ? 1u << j : 0u;
+        if (step + Ahead < R::kLength)
+          flags.load(at, begins, step + Ahead + j, j);
+      }
+      fresh <<= at.lane;
+#pragma unroll
+      for (int other = 1; other < kLanes; other *= 2)
+        fresh |= __shfl_xor_sync(0xffffffffu, fresh, other);
+    }
   }
-  /// Behind token j of those from `step` on: asks for what lies kAhead behind, when all lanes' numbers have been used.
-  __device__ __forceinline__ void advance(const R &at, const float *x, const float *begins, int step, int j) {
-    if ((j + 1) % R::kLanes == 0 && step + kAhead < R::kLength)
-      load(at, x, begins, step + kAhead + j + 1 - R::kLanes, j);
+  /// Behind token j of those from `step` on: asks for what lies Ahead behind, when all lanes' numbers have been used.
+  __device__ __forceinline__ void advance(const R &at, const float *x, int step, int j) {
+    if ((j + 1) % kLanes == 0 && step + Ahead < R::kLength)
+      numbers.load(at, x, step + Ahead + j + 1 - kLanes, j);
   }
   __device__ __forceinline__ float number(int j) const { return numbers[j]; }
-  __device__ __forceinline__ bool begins(int j) const { return R::kBegins && flags[j] > 0.0f; }
+  __device__ __forceinline__ bool begins(int j) const { return fresh & 1u << j; }
+  /// Whether any of the Count tokens from j on does.
+  template <int Count> __device__ __forceinline__ bool anyBegins(int j) const {
+    return fresh & ((1u << Count) - 1) << j;
+  }
 };
-constexpr int kRecurrenceAhead = 32;
+/// For how many tokens a thread asks ahead: `Least`, or one for each lane. More hide memory's latency for little
+/// arithmetic; where there is much, longer code costs more than it gains.
+template <typename R, int Least> constexpr int kRecurrenceAhead = Least > R::kLanes ? Least : R::kLanes;
 
 /// What segments add to the states behind them, or (Back) in front of them, and whether states go through them at all.
 template <typename R, bool Back>
 __device__ void recurrenceSegments(unsigned block, const float *x, RecurrenceTerms terms, const float *begins,
                                    Complex *added, float *through) {
+  constexpr int kAhead = kRecurrenceAhead<R, 32>;
   constexpr int kTogether = 4; // tokens: h_4 = q^4 h_0 + q^3 x_1 + q^2 x_2 + q x_3 + x_4
   const R at(block);
   Complex q[R::kStates], h[R::kStates], q2[R::kStates], q3[R::kStates], q4[R::kStates];
@@ -177,20 +199,19 @@ __device__ void recurrenceSegments(unsigned block, const float *x, RecurrenceTer
     q4[k] = times(q2[k], q2[k]);
   }
   bool all = true;
-  RecurrenceTokens<R, kRecurrenceAhead, Back> tokens(at, x, begins);
+  RecurrenceTokens<R, kAhead, Back> tokens(at, x, begins);
 #pragma unroll 1
-  for (int step = 0; step < R::kLength; step += tokens.kAhead) {
+  for (int step = 0; step < R::kLength; step += kAhead) {
+    tokens.take(at, begins, step);
 #pragma unroll
-    for (int first = 0; first < tokens.kAhead; first += kTogether) {
+    for (int first = 0; first < kAhead; first += kTogether) {
       float own[kTogether];
-      bool fresh[kTogether], any = false;
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) {
         own[j] = tokens.number(first + j);
-        fresh[j] = tokens.begins(first + j);
-        any = any || fresh[j];
-        tokens.advance(at, x, begins, step, first + j);
+        tokens.advance(at, x, step, first + j);
       }
+      const bool any = tokens.template anyBegins<kTogether>(first);
       all = all && !any;
       if (!any) {
 #pragma unroll
@@ -202,12 +223,13 @@ __device__ void recurrenceSegments(unsigned block, const float *x, RecurrenceTer
       } else {
 #pragma unroll
         for (int j = 0; j < kTogether; ++j) {
-          if (!Back && fresh[j])
+          const bool fresh = tokens.begins(first + j);
+          if (!Back && fresh)
             clear(h);
 #pragma unroll
           for (int k = 0; k < R::kStates; ++k)
             h[k] = nextState(q[k], h[k], own[j]);
-          if (Back && fresh[j])
+          if (Back && fresh)
             clear(h);
         }
       }
@@ -315,6 +337,7 @@ template <int Count, int Lanes> struct LaneSums {
 template <typename R, bool Back>
 __device__ void recurrenceRows(unsigned block, const float *x, RecurrenceTerms terms, const float *begins,
                                const Complex *folded, float *y) {
+  constexpr int kAhead = kRecurrenceAhead<R, 16>;
   constexpr int kTogether = 8; // tokens whose sums over lanes are made at once
   using Sums = LaneSums<kTogether, R::kLanes>;
   const R at(block);
@@ -322,17 +345,18 @@ __device__ void recurrenceRows(unsigned block, const float *x, RecurrenceTerms t
   at.read(q, terms.qRe, terms.qIm);
   at.read(c, terms.cRe, terms.cIm);
   at.readNext(h, folded);
-  RecurrenceTokens<R, kRecurrenceAhead, Back> tokens(at, x, begins);
+  RecurrenceTokens<R, kAhead, Back> tokens(at, x, begins);
 #pragma unroll 1
-  for (int step = 0; step < R::kLength; step += tokens.kAhead) {
+  for (int step = 0; step < R::kLength; step += kAhead) {
+    tokens.take(at, begins, step);
 #pragma unroll
-    for (int first = 0; first < tokens.kAhead; first += kTogether) {
+    for (int first = 0; first < kAhead; first += kTogether) {
       float sums[kTogether];
 #pragma unroll
       for (int j = 0; j < kTogether; ++j) {
         const float own = tokens.number(first + j);
         const bool fresh = tokens.begins(first + j);
-        tokens.advance(at, x, begins, step, first + j);
+        tokens.advance(at, x, step, first + j);
         if (!Back && fresh)
           clear(h);
         sums[j] = 0.0f;
@@ -361,6 +385,7 @@ __device__ void recurrenceRows(unsigned block, const float *x, RecurrenceTerms t
 template <typename R>
 __device__ void recurrenceParameters(unsigned block, const float *dy, const float *x, RecurrenceTerms terms,
                                      const float *begins, const Complex *front, const Complex *behind, float *sums) {
+  constexpr int kAhead = kRecurrenceAhead<R, 8>;
   const R at(block);
   Complex q[R::kStates], h[R::kStates], e[R::kStates], dq[R::kStates], dc[R::kStates];
   clear(e);
@@ -368,20 +393,21 @@ __device__ void recurrenceParameters(unsigned block, const float *dy, const floa
   clear(dc);
   at.read(q, terms.qRe, terms.qIm);
   at.readNext(h, front);
-  RecurrenceTokens<R, kRecurrenceAhead / 2, false> tokens(at, x, begins);
-  RecurrenceNumbers<R, tokens.kAhead, false, R::kChannels> gradients;
+  RecurrenceTokens<R, kAhead, false> tokens(at, x, begins);
+  RecurrenceNumbers<R, kAhead, false, R::kChannels> gradients;
 #pragma unroll
-  for (int j = 0; j < tokens.kAhead; j += R::kLanes)
+  for (int j = 0; j < kAhead; j += R::kLanes)
     gradients.load(at, dy, j, j);
 #pragma unroll 1
-  for (int step = 0; step < R::kLength; step += tokens.kAhead) {
+  for (int step = 0; step < R::kLength; step += kAhead) {
+    tokens.take(at, begins, step);
 #pragma unroll
-    for (int j = 0; j < tokens.kAhead; ++j) {
+    for (int j = 0; j < kAhead; ++j) {
       const float own = tokens.number(j), d = gradients[j];
       const bool fresh = tokens.begins(j);
-      tokens.advance(at, x, begins, step, j);
-      if ((j + 1) % R::kLanes == 0 && step + tokens.kAhead < R::kLength)
-        gradients.load(at, dy, step + tokens.kAhead + j + 1 - R::kLanes, j);
+      tokens.advance(at, x, step, j);
+      if ((j + 1) % R::kLanes == 0 && step + kAhead < R::kLength)
+        gradients.load(at, dy, step + kAhead + j + 1 - R::kLanes, j);
       if (fresh) {
         clear(h);
         clear(e);
