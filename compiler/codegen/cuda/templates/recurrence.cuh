@@ -3,10 +3,10 @@
 // on at once. A thread has some states of a channel in registers and goes over the tokens of a segment, whose numbers it
 // asks for early; threads side by side have the channel's other states, then the next channel.
 //
-// Backward the same goes over dy from the ends of rows: with G_t = dy_t + q k_(t+1) G_(t+1), g_t is conj(c G_t) and dx_t the
-// sum over n of Re(c G_t). Gradients of parameters go forward, beside it: with e_t = k_t (q e_(t-1) + h_(t-1)) from 0, the
-// derivative of h_t by q within a segment, a segment of L tokens has dq = conj(c (sum over t of dy_t e_t + e_L q
-// k_(L+1) G_(L+1))) and dc = conj(sum over t of dy_t h_t). So no state is kept for backward, and nothing is exchanged but
+// Backward the same goes over dy from the ends of rows: with G_t = dy_t + q k_(t+1) G_(t+1), g_t is conj(c G_t) and dx_t
+// the sum over n of Re(c G_t). Gradients of parameters go forward, beside it: with e_t = k_t (q e_(t-1) + h_(t-1)) from 0,
+// the derivative of h_t by q within a segment, a segment of L tokens has dq = conj(c (sum over t of dy_t e_t + e_L q k_(L+1)
+// G_(L+1))) and dc = conj(sum over t of dy_t h_t). So no state is kept for backward, and nothing is exchanged but tokens and
 // sums over the states of a channel.
 //
 // Multiply-adds of a token and state: 2.5 for what segments add, 6 for y or dx, 12 for gradients of parameters. Traffic: x
@@ -117,8 +117,8 @@ template <int B, int S, int D, int N, int Lanes, int Length, bool Begins, bool W
   }
 };
 
-/// What Ahead tokens of a segment have in [B, S, Numbers], for all lanes of a channel: each asks for a part, and gives it to
-/// the others when its turn comes.
+/// What Ahead tokens of a segment have in [B, S, Numbers], for all lanes of a channel: each asks for a part, and gives it
+/// to the others when its turn comes.
 template <typename R, int Ahead, bool Back, int Numbers> struct RecurrenceNumbers {
   static constexpr int kLanes = R::kLanes;
   static_assert(Ahead % kLanes == 0);
