@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,30 +92,73 @@ const Library &nccl() {
   return library;
 }
 
+/// Where no rank goes on before all are there: an all-gather of a byte of each, by kernels.
+///
+/// Copy engines write into memory of other ranks. NCCL waits for these before and behind that, but
+/// not reliably in a captured graph (2.28): in two of five runs a rank that was behind in its first
+/// step had results of the other in memory that it still computed with. Between two of these nobody
+/// writes into the memory of a rank that has not come so far, and everybody has written before a
+/// rank goes on.
+struct MeetingPoint {
+  ncclComm_t group = nullptr;
+  CUdeviceptr bytes = 0; ///< one of each rank
+
+  void meet(CUstream stream) const {
+    nccl().check(nccl().ncclAllGather(reinterpret_cast<const void *>(bytes),
+                                      reinterpret_cast<void *>(bytes + kReceived), 1, ncclUint8,
+                                      group, stream),
+                 "ranks cannot meet", group);
+  }
+  static constexpr uint64_t kReceived = 256; ///< from where on the bytes of all ranks lie
+};
+
+/// A collective of one of two groups of the same ranks; of that by copy engines ranks meet before
+/// and behind it.
+struct Members {
+  ncclComm_t group = nullptr;
+  std::optional<MeetingPoint> point;
+
+  template <typename Collective> void together(CUstream stream, Collective &&collective) const {
+    if (point)
+      point->meet(stream);
+    collective();
+    if (point)
+      point->meet(stream);
+  }
+};
+
 class AllGather final : public DeviceCall {
 public:
-  AllGather(ncclComm_t group, uint64_t bytes) : group(group), bytes(bytes) {}
+  AllGather(const Members &members, uint64_t bytes) : members(members), bytes(bytes) {}
 
   size_t workspaceBytes() const override { return 0; }
   void run(std::span<const CUdeviceptr> args, CUdeviceptr, CUstream stream) const override {
-    nccl().check(nccl().ncclAllGather(reinterpret_cast<const void *>(args[0]),
-                                      reinterpret_cast<void *>(args[1]), bytes, ncclUint8, group,
-                                      stream),
-                 "all_gather", group);
+    members.together(stream, [&] {
+      nccl().check(nccl().ncclAllGather(reinterpret_cast<const void *>(args[0]),
+                                        reinterpret_cast<void *>(args[1]), bytes, ncclUint8,
+                                        members.group, stream),
+                   "all_gather", members.group);
+    });
   }
 
 private:
-  ncclComm_t group;
+  Members members;
   uint64_t bytes;
 };
 
 class AllToAll final : public DeviceCall {
 public:
-  AllToAll(ncclComm_t group, uint64_t ranks, uint64_t bytes)
-      : group(group), ranks(ranks), piece(bytes / ranks) {}
+  AllToAll(const Members &members, uint64_t ranks, uint64_t bytes)
+      : members(members), ranks(ranks), piece(bytes / ranks) {}
 
   size_t workspaceBytes() const override { return 0; }
   void run(std::span<const CUdeviceptr> args, CUdeviceptr, CUstream stream) const override {
+    members.together(stream, [&] { exchange(args, stream); });
+  }
+
+private:
+  void exchange(std::span<const CUdeviceptr> args, CUstream stream) const {
+    const ncclComm_t group = members.group;
     if (nccl().ncclAlltoAll) {
       nccl().check(nccl().ncclAlltoAll(reinterpret_cast<const void *>(args[0]),
                                        reinterpret_cast<void *>(args[1]), piece, ncclUint8, group,
@@ -135,8 +179,7 @@ public:
     nccl().check(nccl().ncclGroupEnd(), "all_to_all", group);
   }
 
-private:
-  ncclComm_t group;
+  Members members;
   uint64_t ranks, piece;
 };
 
@@ -174,10 +217,12 @@ struct Nccl::Impl {
   struct Group {
     ncclComm_t byKernels = nullptr;
     ncclComm_t byEngines = nullptr; ///< null where NCCL has none
+    DeviceMemory meeting;           ///< of ranks that meet
 
-    ncclComm_t forBytes(uint64_t bytes) const {
-
-      return byEngines && bytes >= kEngineBytes ? byEngines : byKernels;
+    Members forBytes(uint64_t bytes) const {
+      if (!byEngines || bytes < kEngineBytes)
+        return {byKernels, std::nullopt};
+      return {byEngines, MeetingPoint{byKernels, meeting.get()}};
     }
   };
 
@@ -237,9 +282,10 @@ Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique
       config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
       group.byEngines =
           connect(channel, fmt::format("nccl {} {} engines", axis, first), own, ranks, config);
+      group.meeting = DeviceMemory(MeetingPoint::kReceived + ranks, "memory of ranks that meet");
     }
 #endif
-    impl->groups.push_back(group);
+    impl->groups.push_back(std::move(group));
   }
 }
 
@@ -291,13 +337,13 @@ void Nccl::share([[maybe_unused]] const DeviceMemory &memory) {
 }
 
 std::unique_ptr<DeviceCall> Nccl::prepareAllGather(const CollectiveSpec &spec) const {
-  const ncclComm_t group = impl->groups[spec.axis].forBytes(spec.bytes * spec.ranks);
-  return std::make_unique<AllGather>(group, spec.bytes);
+  return std::make_unique<AllGather>(impl->groups[spec.axis].forBytes(spec.bytes * spec.ranks),
+                                     spec.bytes);
 }
 
 std::unique_ptr<DeviceCall> Nccl::prepareAllToAll(const CollectiveSpec &spec) const {
-  const ncclComm_t group = impl->groups[spec.axis].forBytes(spec.bytes);
-  return std::make_unique<AllToAll>(group, spec.ranks, spec.bytes);
+  return std::make_unique<AllToAll>(impl->groups[spec.axis].forBytes(spec.bytes), spec.ranks,
+                                    spec.bytes);
 }
 
 void Nccl::check() const {
