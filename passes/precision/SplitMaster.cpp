@@ -3,7 +3,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 

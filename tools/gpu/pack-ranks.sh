@@ -50,7 +50,7 @@ megalodon 4 models/megalodon.mlir --preset=bytes --seq=64
 hydra 4 models/hydra.mlir --preset=bytes --seq=64
 FAMILIES
 
-# Rounded, and with a clip: every run makes the same bytes.
+# Rounded, with a clip, by copy engines: every run makes the same bytes.
 while read -r name flags; do
   compile models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,F=640,L=4,V=256 --batch=$((4 * gpus)) --seq=256 --mesh="data:$gpus" $flags \
     -o "$out/again/$name.fb"
@@ -59,6 +59,8 @@ bf16-ddp --precision=bf16
 bf16-zero1 --precision=bf16 --shard=zero1
 bf16-fsdp --precision=bf16 --shard=fsdp
 fp8-fsdp --precision=fp8 --fp8-keep=none --shard=fsdp
+f32-ddp --no-clip
+halves-fsdp --precision=bf16 --split-master --shard=fsdp
 AGAIN
 
 # The rows of docs/laboratory.md: a name, rows of the batch of one GPU, and flags.

@@ -348,11 +348,11 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   const std::string ends = listText(
       update.parts, [](const Part &part) { return std::to_string(part.begin + part.rows); });
   const std::string reads = lists(update.reads, 0, plan::kRead),
-                    halves = lists(update.halves, 0, plan::kRead),
                     wide = lists(update.wide, inputs, plan::kWrite),
                     narrow = lists(of16, inputs, plan::kWrite),
                     bytes = lists(update.bytes, inputs, plan::kWrite),
-                    most = lists(update.most, inputs, plan::kWrite);
+                    most = lists(update.most, inputs, plan::kWrite),
+                    halves = lists(update.halves, 0, plan::kRead);
   const auto typeOfResults = [&](ArrayRef<unsigned> results, RowType none) {
     const RowType type = results.empty() ? none : update.program.results[results.front()].type;
     return support::formatOf(formatOf(type)).cuda;
@@ -375,19 +375,21 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   // The sums are neither written nor read.
   launcher.setWork(launcher.flops(),
                    std::max<int64_t>(0, launcher.bytes() - 2 * 4 * update.rows * update.columns));
+  const bool hasHalves = !update.halves.empty() || !update.whole.empty();
+  const std::string counted = formatv(", {0}, {1}", update.halves.size(), update.whole.size());
   LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
       "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      (formatv(
-           "const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, "
-           "{11}> tensors = {{",
-           update.parts.size(), update.reads.size(), update.halves.size(), update.wide.size(),
-           update.narrow.size(), update.whole.size(), update.bytes.size(), update.most.size(),
-           update.run(), typeOfResults(update.narrow, RowType::BF16),
-           typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32)) +
-       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}};\n", ends, reads, halves, wide, narrow,
-               bytes, most, found, counts) +
+      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}{10}> "
+               "tensors = {{",
+               update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
+               update.bytes.size(), update.most.size(), update.run(),
+               typeOfResults(update.narrow, RowType::BF16),
+               typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32),
+               hasHalves ? counted : "") +
+       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}{8}};\n", ends, reads, wide, narrow, bytes,
+               most, found, counts, hasHalves ? ", " + halves : "") +
        scale + text.shared +
        formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}>({6}, {7}, tensors, {8}, [=](float sum, "
                "const auto &read, const auto &half, auto &wide, auto &narrow, auto &whole, "

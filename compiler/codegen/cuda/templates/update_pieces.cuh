@@ -14,8 +14,8 @@ constexpr int kPieceRows = 64, kPieceColumns = 32, kPiece = kPieceRows * kPieceC
 /// bits, first as O and then as integers (`Wholes`), as Q of 8, and as M the largest of each `Run` numbers. Rows of c are in parts, one behind the other, each with matrices of its own, of as many
 /// columns as c. `ends`: of parts, multiples of 64 but for the last. `found`: of c, what is known of the largest
 /// numbers, and `counts`: how many tiles have added to 128 rows; zeros, before and after.
-template <int Parts, int Reads, int Halves, int Wides, int Narrows, int Wholes, int Bytes, int Mosts, int Run,
-          typename O, typename Q, typename M>
+template <int Parts, int Reads, int Wides, int Narrows, int Bytes, int Mosts, int Run, typename O, typename Q,
+          typename M, int Halves = 0, int Wholes = 0>
 struct Tensors {
   static constexpr int parts = Parts, reads = Reads, halves = Halves, fetches = Reads + Halves, wides = Wides,
                        narrows = Narrows, wholes = Wholes, of16 = Narrows + Wholes, bytes = Bytes, mosts = Mosts,
@@ -26,12 +26,12 @@ struct Tensors {
   using Byte = Q;
   int ends[Parts];
   const float *read[Parts][Reads + 1];
-  const void *half[Parts][Halves + 1]; // none has no elements, which C++ has no arrays of
   float *wide[Parts][Wides + 1];
-  void *narrow[Parts][of16 + 1];
+  void *narrow[Parts][of16 + 1]; // none has no elements, which C++ has no arrays of
   Q *byte[Parts][Bytes + 1];
   M *most[Parts][Mosts + 1];
   uint32 *found, *counts;
+  const void *half[Parts][Halves + 1];
 
   /// Where what the group makes lies in a buffer: wide numbers in the place of what was read, then others.
   static __device__ __forceinline__ constexpr int placeOf(int i) {
