@@ -92,73 +92,73 @@ const Library &nccl() {
   return library;
 }
 
-/// Where no rank goes on before all are there: an all-gather of a byte of each, by kernels.
+/// A barrier of ranks on a stream: an all-gather of a byte of each, by kernels.
 ///
-/// Copy engines write into memory of other ranks. NCCL waits for these before and behind that, but
-/// not reliably in a captured graph (2.28): in two of five runs a rank that was behind in its first
-/// step had results of the other in memory that it still computed with. Between two of these nobody
-/// writes into the memory of a rank that has not come so far, and everybody has written before a
-/// rank goes on.
-struct MeetingPoint {
+/// Copy engines write into memory of other ranks. NCCL synchronises ranks before and behind that,
+/// but in a captured graph (2.28) runs had other bits, in 16 of 34 runs, as if a rank's memory had
+/// been written before it was there; with a barrier in front none had (docs/laboratory.md). Between
+/// two barriers nobody writes into the memory of a rank that is not there yet, and everybody has
+/// written before a rank goes on.
+struct Barrier {
   ncclComm_t group = nullptr;
   CUdeviceptr bytes = 0; ///< one of each rank
 
-  void meet(CUstream stream) const {
+  void wait(CUstream stream) const {
     nccl().check(nccl().ncclAllGather(reinterpret_cast<const void *>(bytes),
                                       reinterpret_cast<void *>(bytes + kReceived), 1, ncclUint8,
                                       group, stream),
-                 "ranks cannot meet", group);
+                 "barrier", group);
   }
   static constexpr uint64_t kReceived = 256; ///< from where on the bytes of all ranks lie
 };
 
-/// A collective of one of two groups of the same ranks; of that by copy engines ranks meet before
-/// and behind it.
-struct Members {
+/// What moves the bytes of a collective, and the barrier before and behind it that copy engines
+/// need.
+struct Mover {
   ncclComm_t group = nullptr;
-  std::optional<MeetingPoint> point;
+  std::optional<Barrier> barrier;
 
-  template <typename Collective> void together(CUstream stream, Collective &&collective) const {
-    if (point)
-      point->meet(stream);
+  template <typename Collective> void run(CUstream stream, Collective &&collective) const {
+    if (barrier)
+      barrier->wait(stream);
     collective();
-    if (point)
-      point->meet(stream);
+    if (barrier)
+      barrier->wait(stream);
   }
 };
 
 class AllGather final : public DeviceCall {
 public:
-  AllGather(const Members &members, uint64_t bytes) : members(members), bytes(bytes) {}
+  AllGather(const Mover &mover, uint64_t bytes) : mover(mover), bytes(bytes) {}
 
   size_t workspaceBytes() const override { return 0; }
   void run(std::span<const CUdeviceptr> args, CUdeviceptr, CUstream stream) const override {
-    members.together(stream, [&] {
+    mover.run(stream, [&] {
       nccl().check(nccl().ncclAllGather(reinterpret_cast<const void *>(args[0]),
                                         reinterpret_cast<void *>(args[1]), bytes, ncclUint8,
-                                        members.group, stream),
-                   "all_gather", members.group);
+                                        mover.group, stream),
+                   "all_gather", mover.group);
     });
   }
 
 private:
-  Members members;
+  Mover mover;
   uint64_t bytes;
 };
 
 class AllToAll final : public DeviceCall {
 public:
-  AllToAll(const Members &members, uint64_t ranks, uint64_t bytes)
-      : members(members), ranks(ranks), piece(bytes / ranks) {}
+  AllToAll(const Mover &mover, uint64_t ranks, uint64_t bytes)
+      : mover(mover), ranks(ranks), piece(bytes / ranks) {}
 
   size_t workspaceBytes() const override { return 0; }
   void run(std::span<const CUdeviceptr> args, CUdeviceptr, CUstream stream) const override {
-    members.together(stream, [&] { exchange(args, stream); });
+    mover.run(stream, [&] { exchange(args, stream); });
   }
 
 private:
   void exchange(std::span<const CUdeviceptr> args, CUstream stream) const {
-    const ncclComm_t group = members.group;
+    const ncclComm_t group = mover.group;
     if (nccl().ncclAlltoAll) {
       nccl().check(nccl().ncclAlltoAll(reinterpret_cast<const void *>(args[0]),
                                        reinterpret_cast<void *>(args[1]), piece, ncclUint8, group,
@@ -179,7 +179,7 @@ private:
     nccl().check(nccl().ncclGroupEnd(), "all_to_all", group);
   }
 
-  Members members;
+  Mover mover;
   uint64_t ranks, piece;
 };
 
@@ -217,12 +217,12 @@ struct Nccl::Impl {
   struct Group {
     ncclComm_t byKernels = nullptr;
     ncclComm_t byEngines = nullptr; ///< null where NCCL has none
-    DeviceMemory meeting;           ///< of ranks that meet
+    DeviceMemory barrier;           ///< the bytes of one
 
-    Members forBytes(uint64_t bytes) const {
+    Mover forBytes(uint64_t bytes) const {
       if (!byEngines || bytes < kEngineBytes)
         return {byKernels, std::nullopt};
-      return {byEngines, MeetingPoint{byKernels, meeting.get()}};
+      return {byEngines, Barrier{byKernels, barrier.get()}};
     }
   };
 
@@ -282,7 +282,7 @@ Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique
       config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
       group.byEngines =
           connect(channel, fmt::format("nccl {} {} engines", axis, first), own, ranks, config);
-      group.meeting = DeviceMemory(MeetingPoint::kReceived + ranks, "memory of ranks that meet");
+      group.barrier = DeviceMemory(Barrier::kReceived + ranks, "memory of a barrier");
     }
 #endif
     impl->groups.push_back(std::move(group));

@@ -259,18 +259,23 @@ TEST(InitialValues, AreTheSameForAnyNumberOfThreads) {
   }
 }
 
+// A parameter that is drawn from normal(0.02), in elements of that type: its number.
+int32_t addLarge(PlanBuilder &builder, const std::vector<int64_t> &shape, planfile::DType dtype) {
+  const uint32_t index = builder.variable("large", shape);
+  planfile::VariableT &weight = *builder.plan.variables[index];
+  weight.role = planfile::VariableRole::parameter;
+  weight.initializer->kind = planfile::InitKind::normal;
+  weight.initializer->std = 0.02;
+  weight.tensor = builder.tensor("large.held", shape, planfile::SegmentKind::persistent, dtype);
+  return static_cast<int32_t>(index);
+}
+
 // Files and initialisers have floats; what is held are integers and what rows of them are
 // multiplied by.
 TEST(InitialValues, OfInt8AreRoundedRowByRow) {
   constexpr int64_t rows = 300, columns = 48;
   PlanBuilder builder = smallTraining();
-  const auto owner = static_cast<int32_t>(builder.plan.variables.size());
-  planfile::VariableT &weight = *builder.plan.variables[builder.variable("large", {rows, columns})];
-  weight.role = planfile::VariableRole::parameter;
-  weight.initializer->kind = planfile::InitKind::normal;
-  weight.initializer->std = 0.02;
-  weight.tensor = builder.tensor("large.i8", {rows, columns}, planfile::SegmentKind::persistent,
-                                 planfile::DType::i8);
+  const int32_t owner = addLarge(builder, {rows, columns}, planfile::DType::i8);
   planfile::VariableT &scale = *builder.plan.variables[builder.variable("large.scale", {rows})];
   scale.role = planfile::VariableRole::scale;
   scale.owner = owner;
@@ -304,13 +309,7 @@ TEST(InitialValues, OfInt8AreRoundedRowByRow) {
 TEST(InitialValues, OfTwoHalvesAreJoinedToTheBit) {
   constexpr int64_t rows = 300, columns = 48;
   PlanBuilder builder = smallTraining();
-  const auto owner = static_cast<int32_t>(builder.plan.variables.size());
-  planfile::VariableT &weight = *builder.plan.variables[builder.variable("large", {rows, columns})];
-  weight.role = planfile::VariableRole::parameter;
-  weight.initializer->kind = planfile::InitKind::normal;
-  weight.initializer->std = 0.02;
-  weight.tensor = builder.tensor("large.bf16", {rows, columns}, planfile::SegmentKind::persistent,
-                                 planfile::DType::bf16);
+  const int32_t owner = addLarge(builder, {rows, columns}, planfile::DType::bf16);
   planfile::VariableT &left =
       *builder.plan.variables[builder.variable("large.rest", {rows, columns})];
   left.role = planfile::VariableRole::rest;
