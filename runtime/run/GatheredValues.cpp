@@ -63,8 +63,10 @@ void GatheredValues::variable(const Variable &variable,
                   end = std::min({at + piece, elements, own.end()});
     bytes.resize(own.isFirst && begin < end ? static_cast<size_t>((end - begin) * size) : 0);
     if (!bytes.empty())
-      executor.readRange(variable.tensor(),
-                         static_cast<uint64_t>((own.place + begin - own.first) * size), bytes);
+      readElements(plan, executor, variable, rank(), begin, end,
+                   [&](int64_t first, std::span<const std::byte> values) {
+                     std::ranges::copy(values, bytes.begin() + (first - begin) * size);
+                   });
     const std::vector<std::vector<std::byte>> all = ranks->gather(bytes);
     if (all.empty()) // another rank takes them
       continue;

@@ -290,10 +290,10 @@ struct Halves {
     }
   }
 
-  void read(Executor &executor, const ElementSink &sink) const {
+  void read(Executor &executor, const Elements &elements, const ElementSink &sink) const {
     std::vector<float> joined;
-    for (int64_t at = high.part.first; at < high.part.end(); at += most()) {
-      const int64_t count = std::min(most(), high.part.end() - at);
+    for (int64_t at = elements.begin; at < elements.end; at += most()) {
+      const int64_t count = std::min(most(), elements.end - at);
       const Piece piece(executor, count);
       high.read(executor, at, piece.high());
       rest.read(executor, at, piece.rest());
@@ -366,15 +366,21 @@ void writeVariable(const Plan &plan, Executor &executor, const Variable &variabl
 
 void readVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                   const ElementSink &sink) {
+  const VariablePart part(plan, variable, rank);
+  readElements(plan, executor, variable, rank, part.first, part.end(), sink);
+}
+
+void readElements(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                  int64_t begin, int64_t end, const ElementSink &sink) {
   if (const Variable *rest = restOf(plan, variable))
-    return Halves(plan, variable, *rest, rank).read(executor, sink);
+    return Halves(plan, variable, *rest, rank).read(executor, {begin, end}, sink);
   const Held held(plan, variable, rank);
   const size_t size = support::byteSize(held.dtype);
   const int64_t most = held.dense
                            ? std::min(kPiece, static_cast<int64_t>(Executor::kStagingBytes / size))
                            : held.part.count;
-  for (int64_t at = held.part.first; at < held.part.end(); at += most) {
-    const int64_t count = std::min(most, held.part.end() - at);
+  for (int64_t at = begin; at < end; at += most) {
+    const int64_t count = std::min(most, end - at);
     const std::span<std::byte> bytes = executor.staging(static_cast<size_t>(count) * size);
     held.read(executor, at, bytes);
     sink(at, bytes);

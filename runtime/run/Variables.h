@@ -72,6 +72,10 @@ bool clearVariable(const planfile::Plan &plan, Executor &executor,
 /// the sink finds in staging memory.
 void readVariable(const planfile::Plan &plan, Executor &executor,
                   const planfile::Variable &variable, uint64_t rank, const ElementSink &sink);
+/// The same of elements [begin, end) of that part, of a dense tensor.
+void readElements(const planfile::Plan &plan, Executor &executor,
+                  const planfile::Variable &variable, uint64_t rank, int64_t begin, int64_t end,
+                  const ElementSink &sink);
 
 /// Bytes that a rank holds of a variable.
 uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variable, uint64_t rank);
