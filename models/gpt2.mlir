@@ -18,24 +18,24 @@ hydra.model @gpt2 version 1 {
 
   hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
 
-  hydra.param @wte [V, D] init = normal(0.02)
-  hydra.param @wpe [P, D] init = normal(0.02)
+  hydra.param @wte [V, D] init = normal(0.02) from "transformer.wte.weight"
+  hydra.param @wpe [P, D] init = normal(0.02) from "transformer.wpe.weight"
   hydra.stack @layers[L] {
-    hydra.param @ln1_w  [D]        init = ones
-    hydra.param @ln1_b  [D]        init = zeros
-    hydra.param @qkv    [3 * D, D] init = normal(0.02)
-    hydra.param @qkv_b  [3 * D]    init = zeros
-    hydra.param @proj   [D, D]     init = normal(0.02 / sqrt(2.0 * L))
-    hydra.param @proj_b [D]        init = zeros
-    hydra.param @ln2_w  [D]        init = ones
-    hydra.param @ln2_b  [D]        init = zeros
-    hydra.param @fc     [F, D]     init = normal(0.02)
-    hydra.param @fc_b   [F]        init = zeros
-    hydra.param @out    [D, F]     init = normal(0.02 / sqrt(2.0 * L))
-    hydra.param @out_b  [D]        init = zeros
+    hydra.param @ln1_w  [D]        init = ones                         from "transformer.h.{layer}.ln_1.weight"
+    hydra.param @ln1_b  [D]        init = zeros                        from "transformer.h.{layer}.ln_1.bias"
+    hydra.param @qkv    [3 * D, D] init = normal(0.02)                 from "transformer.h.{layer}.attn.c_attn.weight" transposed
+    hydra.param @qkv_b  [3 * D]    init = zeros                        from "transformer.h.{layer}.attn.c_attn.bias"
+    hydra.param @proj   [D, D]     init = normal(0.02 / sqrt(2.0 * L)) from "transformer.h.{layer}.attn.c_proj.weight" transposed
+    hydra.param @proj_b [D]        init = zeros                        from "transformer.h.{layer}.attn.c_proj.bias"
+    hydra.param @ln2_w  [D]        init = ones                         from "transformer.h.{layer}.ln_2.weight"
+    hydra.param @ln2_b  [D]        init = zeros                        from "transformer.h.{layer}.ln_2.bias"
+    hydra.param @fc     [F, D]     init = normal(0.02)                 from "transformer.h.{layer}.mlp.c_fc.weight" transposed
+    hydra.param @fc_b   [F]        init = zeros                        from "transformer.h.{layer}.mlp.c_fc.bias"
+    hydra.param @out    [D, F]     init = normal(0.02 / sqrt(2.0 * L)) from "transformer.h.{layer}.mlp.c_proj.weight" transposed
+    hydra.param @out_b  [D]        init = zeros                        from "transformer.h.{layer}.mlp.c_proj.bias"
   }
-  hydra.param @lnf_w [D] init = ones
-  hydra.param @lnf_b [D] init = zeros
+  hydra.param @lnf_w [D] init = ones  from "transformer.ln_f.weight"
+  hydra.param @lnf_b [D] init = zeros from "transformer.ln_f.bias"
 
   // For rows of several documents: where in the row a token's document begins, and how far behind that the token is [B, S].
   hydra.def @documents(%tokens) {
