@@ -115,9 +115,12 @@ std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw,
       end += spacesAtBegin(text.substr(end));
     if (begin > done)
       parts.push_back({done, begin, -1});
-    if (end > begin) // what the one before has taken as its spaces is no token again
+    // Spaces that the one before has taken are tokens of their own all the same, unless they would
+    // be taken from it.
+    if (end > begin) {
       parts.push_back({begin, end, token.id});
-    done = std::max(done, end);
+      done = end;
+    }
   }
   if (done < text.size())
     parts.push_back({done, text.size(), -1});

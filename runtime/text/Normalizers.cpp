@@ -128,7 +128,8 @@ public:
       if (out.size() > kMostBytes)
         support::fail("the tokenizer's normalizers make more than {} MiB of a text",
                       kMostBytes >> 20);
-      if (matches && begin == 0 && end > 0 && content.empty())
+      // What stands for several characters stands where the last of them was.
+      if (matches && begin == 0 && end > (content.empty() ? 0 : firstCharacter(part.text).bytes))
         part.atBegin = false;
     });
     part.text = std::move(out);

@@ -25,10 +25,12 @@ constexpr std::string_view kNoSpace =
     "\\x00-\\x08\\x0e-\\x1f\\x21-\\x84\\x86-\\x9f\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
     "\\x{3001}-\\x{d7ff}\\x{e000}-\\x{10ffff}";
-constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\xb2\\xb3\\xb9"
-                                   "\\xbc-\\xbe\\x{24b6}-\\x{24e9}"
+constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}"
                                    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"
                                    "\\x{1f170}-\\x{1f189}";
+// Where it stands alone, Oniguruma asks a table of Latin-1, by which superscript digits and
+// fractions are parts of words too; in a class they are not.
+constexpr std::string_view kWordAlone = "\\xb2\\xb3\\xb9\\xbc-\\xbe";
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -193,18 +195,18 @@ private:
       return;
     case 'w':
       at += 2;
-      out += fmt::format("[{}]", kWord);
+      out += fmt::format("[{}{}]", kWord, kWordAlone);
       return;
     case 'W':
       at += 2;
-      out += fmt::format("[^{}]", kWord);
+      out += fmt::format("[^{}{}]", kWord, kWordAlone);
       return;
     case 'b':
     case 'B': {
       const bool inside = peek(1) == 'B';
       at += 2;
-      out += fmt::format("(?:(?<=[{0}])(?{1}[{0}])|(?<![{0}])(?{2}[{0}]))", kWord,
-                         inside ? "=" : "!", inside ? "!" : "=");
+      out += fmt::format("(?:(?<=[{0}{1}])(?{2}[{0}{1}])|(?<![{0}{1}])(?{3}[{0}{1}]))", kWord,
+                         kWordAlone, inside ? "=" : "!", inside ? "!" : "=");
       atom = std::string::npos;
       return;
     }

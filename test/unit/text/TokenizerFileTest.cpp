@@ -111,6 +111,40 @@ TEST(TokenizerFile, EncodesAndDecodes) {
   EXPECT_EQ(errorOf([&] { tokenizer->encode("ab\xff"); }), "byte 2 of the text is no UTF-8");
 }
 
+TEST(TokenizerFile, WordsInAClassAndAlone) {
+  const auto marked = [](const char *expression) {
+    const auto tokenizer =
+        parseTokenizer(with("/normalizer/pattern", {{"Regex", expression}}).dump(), "t.json");
+    return tokenizer->decode(tokenizer->encode("½ a²", Around::nothing));
+  };
+  // What matches becomes a mark, which is decoded as a space.
+  EXPECT_EQ(marked("\\w"), "    ");
+  EXPECT_EQ(marked("[\\w]"), "½  ²");
+  EXPECT_EQ(marked("[^\\w\\s]"), "  a ");
+}
+
+TEST(TokenizerFile, OneMarkStandsInFrontOfATextThatBeginsAsItWas) {
+  const auto ids = [](const char *expression, const char *text) {
+    json file = with("/normalizer/pattern", {{"Regex", expression}});
+    file["normalizer"]["content"] = "a";
+    file["pre_tokenizer"] = {
+        {"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}};
+    return parseTokenizer(file.dump(), "t.json")->encode(text, Around::nothing);
+  };
+  EXPECT_EQ(ids("c", "cb"), (std::vector<int32_t>{8, 6}));
+  EXPECT_EQ(ids("c+", "ccb"), (std::vector<int32_t>{6}));
+  EXPECT_EQ(ids("c+", "bcc"), (std::vector<int32_t>{8, 4, 3}));
+}
+
+TEST(TokenizerFile, SpacesBehindATokenMayBeTokens) {
+  json file = small();
+  file["added_tokens"].push_back(
+      {{"id", 265}, {"content", "<x>"}, {"special", true}, {"rstrip", true}});
+  file["added_tokens"].push_back({{"id", 266}, {"content", "  "}, {"special", true}});
+  EXPECT_EQ(parseTokenizer(file.dump(), "t.json")->encode("<x>     a", Around::nothing),
+            (std::vector<int32_t>{265, 266, 266, 8, 3}));
+}
+
 TEST(TokenizerFile, StreamsWholeCharacters) {
   const auto tokenizer = parseTokenizer(small().dump(), "t.json");
   const auto stream = tokenizer->stream();
