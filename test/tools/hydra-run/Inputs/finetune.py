@@ -63,6 +63,8 @@ def check(trained, base, merged):
 
 def split(trained, adapter):
     tensors, metadata = read(trained)
+    scale = json.loads(metadata["lora"])  # said as Python writes it
+    metadata["lora"] = json.dumps({"rank": scale["rank"], "alpha": int(scale["alpha"])})
     write(adapter, {name: tensor for name, tensor in tensors.items() if ".lora_" in name}, metadata)
 
 
