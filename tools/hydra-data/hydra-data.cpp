@@ -31,6 +31,7 @@ struct Options {
   std::optional<std::string> begin, end;
   std::optional<int32_t> endId;
   std::string field = "text", prompt, response;
+  const CLI::Option *fieldFlag = nullptr;
   uint64_t shardTokens = uint64_t{1} << 28;
   unsigned threads = 0;
   bool leaveOutBad = false;
@@ -76,6 +77,9 @@ void checkBuild(const Options &options) {
   if (options.split != "file" &&
       std::ranges::all_of(options.files, [&](const auto &f) { return isJsonLines(options, f); }))
     fail("--split is for text: each line of JSON is a document");
+  if (options.fieldFlag->count() > 0 &&
+      std::ranges::none_of(options.files, [&](const auto &f) { return isJsonLines(options, f); }))
+    fail("--field is for JSON lines, which no file is (--format=jsonl)");
   if (options.prompt.empty() != options.response.empty())
     fail("--prompt-field and --response-field are two parts of a document: say both");
   if (!options.prompt.empty() &&
@@ -273,13 +277,16 @@ void addBuild(CLI::App &app, Options &options) {
                  "what ends a document of text: file, line, blank (an empty line), or at:TEXT "
                  "(default file)")
       ->type_name("KIND");
-  app.add_option("--field", options.field, "the field of a JSON line that holds the document")
-      ->type_name("NAME")
-      ->capture_default_str();
+  CLI::Option *field =
+      app.add_option("--field", options.field, "the field of a JSON line that holds the document")
+          ->type_name("NAME")
+          ->capture_default_str();
+  options.fieldFlag = field;
   app.add_option("--prompt-field", options.prompt,
                  "a document is the text of this field, which is not trained on, and that of "
                  "--response-field")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->excludes(field);
   app.add_option("--response-field", options.response, "see --prompt-field")->type_name("NAME");
   app.add_option("--begin", options.begin, "a token to put in front of every document")
       ->type_name("TOKEN");

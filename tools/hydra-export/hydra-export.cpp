@@ -89,6 +89,8 @@ struct Options {
       fail("--adapter and --merge exclude each other");
     if (!adapter && !base.empty())
       fail("--base is for --adapter");
+    if (ownNames() && (!preset.empty() || !set.empty()))
+      fail("--{} is for --model=FILE", preset.empty() ? "set" : "preset");
     for (const auto &[what, value] : {std::pair<const char *, const std::string &>(
                                           "weights are given; expected WEIGHTS [flags]", weights),
                                       {"model is given; expected --model=FILE", model},
@@ -323,6 +325,7 @@ LogicalResult exportModel(const Options &options) {
 }
 
 LogicalResult run(const Options &options) {
+  checkFileNames({&options.model, &options.config});
   options.check();
   if (options.adapter)
     return exportAdapter(options);

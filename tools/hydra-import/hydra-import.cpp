@@ -182,6 +182,8 @@ LogicalResult import(const Options &options) {
   if (options.directory.empty())
     support::fail("no directory is given; expected DIR [flags], see --help");
   checkFileNames({&options.model, &options.weights});
+  if (options.weights.empty() && options.dtype.getNumOccurrences() > 0)
+    support::fail("--dtype is the number format of --weights=FILE, which is not given");
   if (!options.model.empty())
     return importIntoModel(options);
   if (!options.preset.empty() || !options.set.empty())

@@ -22,8 +22,8 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  std::string tokenizer, output, separator;
-  std::optional<std::string> encode, decode;
+  std::string tokenizer, output;
+  std::optional<std::string> separator, encode, decode;
   bool specials = false;
 };
 
@@ -82,10 +82,10 @@ std::vector<int32_t> encodeFile(const std::string &path, const Options &options,
 
 void writeTokens(const Options &options, const text::Tokenizer &tokenizer) {
   std::vector<int32_t> separator;
-  if (!options.separator.empty()) {
-    const std::optional<int32_t> id = tokenizer.find(options.separator);
+  if (options.separator) {
+    const std::optional<int32_t> id = tokenizer.find(*options.separator);
     if (!id)
-      fail("--separator: '{}' is no token of {}", support::shown(options.separator),
+      fail("--separator: '{}' is no token of {}", support::shown(*options.separator),
            support::shownPath(options.tokenizer));
     separator.push_back(*id);
   }
@@ -115,6 +115,12 @@ void run(const Options &options) {
   if (shows && (!options.output.empty() || !options.files.empty()))
     fail("--{} shows what it makes; files of text and -o are for writing tokens",
          options.encode ? "encode" : "decode");
+  if (shows && options.separator)
+    fail("--separator stands between files of text, which --{} does not read",
+         options.encode ? "encode" : "decode");
+  if (options.decode && options.specials)
+    fail(
+        "--special-tokens is for text that is encoded; --decode shows all tokens that it is given");
   if (!shows && (options.output.empty() || options.files.empty()))
     fail("say which files of text to encode, and with -o where to; or use --encode or --decode");
   const auto tokenizer = text::readTokenizer(options.tokenizer);
