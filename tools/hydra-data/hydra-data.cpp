@@ -37,6 +37,14 @@ struct Options {
   bool leaveOutBad = false;
 };
 
+volatile std::sig_atomic_t stopSignal = 0;
+
+/// A first signal ends the work, which leaves nothing behind; a second one the process.
+void noteStop(int number) {
+  stopSignal = number;
+  std::signal(number, SIG_DFL);
+}
+
 void print(const std::string &text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     fail("cannot write to standard output: {}", support::errnoText(errno));
@@ -176,8 +184,14 @@ void build(const Options &options) {
   const int threads = static_cast<int>(
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
   const auto begin = std::chrono::steady_clock::now();
-  data::encodeFiles(inputs, *tokenizer, threads,
-                    [&](const data::EncodedChunk &chunk) { documents.take(chunk); });
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(number, noteStop) == SIG_IGN) // as nohup wants it
+      std::signal(number, SIG_IGN);
+  data::encodeFiles(inputs, *tokenizer, threads, [&](const data::EncodedChunk &chunk) {
+    if (stopSignal != 0)
+      fail("ended by a signal; {} is not written", shownPath(options.output));
+    documents.take(chunk);
+  });
   const data::Manifest &written = writer.commit();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (documents.leftOut > 0)
@@ -345,7 +359,8 @@ int main(int argc, char **argv) {
       info(options);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-data: %s\n", error.what());
-    return 1;
+    constexpr int signalled = 128; // and its number, as shells count
+    return stopSignal != 0 ? signalled + stopSignal : 1;
   }
   return 0;
 }

@@ -218,11 +218,18 @@ public:
       target = target.parent_path();
     if (fs::exists(fs::symlink_status(target)))
       fail("cannot write {}: it exists", support::shownPath(path));
-    temporary =
-        target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
+    // What is there already is another's, or what a killed one has left: in containers processes
+    // have the same numbers.
     std::error_code error;
-    if (!fs::create_directory(temporary, error))
-      fail("cannot write {}: {}", support::shownPath(path), error.message());
+    for (int number = 0; temporary.empty(); ++number) {
+      fs::path free =
+          target.parent_path() / fmt::format(".{}.{}{}", target.filename().string(), ::getpid(),
+                                             number == 0 ? "" : fmt::format("-{}", number));
+      if (fs::create_directory(free, error))
+        temporary = std::move(free);
+      else if (error)
+        fail("cannot write {}: {}", support::shownPath(path), error.message());
+    }
   }
   ~NewDirectory() {
     std::error_code ignored;
