@@ -5,6 +5,7 @@
 #include "frontend/Lora.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/StopSignal.h"
 
 #include <algorithm>
 #include <cstring>
@@ -74,6 +75,7 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       infos.push_back(move.to);
   support::SafetensorsWriter writer(path, infos, metadata);
   for (const Move &move : moves) {
+    support::StopSignal::check(path);
     const TensorPlace &from = *move.from;
     if (move.adapters && move.adapters->of(from.name)) {
       std::vector<std::byte> sum = move.adapters->merged(from, move.to.dtype);
@@ -91,6 +93,7 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       continue;
     }
     for (uint64_t at = move.begin; at < move.end; at += kPiece) {
+      support::StopSignal::check(path);
       std::vector<std::byte> piece(std::min(kPiece, move.end - at));
       move.file->read(from, at, piece);
       writer.append(move.to.name, convert(std::move(piece), from.dtype, move.to.dtype, from.name));

@@ -1,8 +1,8 @@
 // Losses of text that is not trained on.
 #include "runtime/run/Session.h"
-#include "runtime/run/StopSignal.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/StopSignal.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ using namespace hydra::runtime;
 int Session::drawMeasured(Part &part, uint64_t number) {
   if (!options.ranks) {
     part.batches.draw(number);
-    return StopSignal::received();
+    return support::StopSignal::received();
   }
   std::string problem;
   try {
@@ -24,7 +24,7 @@ int Session::drawMeasured(Part &part, uint64_t number) {
   } catch (const support::Error &error) {
     problem = error.what();
   }
-  options.ranks->post({.signal = StopSignal::received(), .error = problem});
+  options.ranks->post({.signal = support::StopSignal::received(), .error = problem});
   const Vote decision = options.ranks->collect();
   if (!decision.error.empty())
     throw CommonError(decision.error);

@@ -8,9 +8,9 @@
 #include "runtime/run/Progress.h"
 #include "runtime/run/RunLog.h"
 #include "runtime/run/StepProfiler.h"
-#include "runtime/run/StopSignal.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NormSpike.h"
+#include "runtime/support/StopSignal.h"
 
 #include <chrono>
 #include <cstdio>
@@ -19,6 +19,7 @@
 
 using namespace hydra::runtime;
 using hydra::support::fail;
+using hydra::support::StopSignal;
 
 namespace {
 

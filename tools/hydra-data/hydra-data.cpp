@@ -6,6 +6,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "runtime/support/StopSignal.h"
 #include "tools/common/ParseArguments.h"
 
 #include <fmt/ranges.h>
@@ -36,14 +37,6 @@ struct Options {
   unsigned threads = 0;
   bool leaveOutBad = false;
 };
-
-volatile std::sig_atomic_t stopSignal = 0;
-
-/// A first signal ends the work, which leaves nothing behind; a second one the process.
-void noteStop(int number) {
-  stopSignal = number;
-  std::signal(number, SIG_DFL);
-}
 
 void print(const std::string &text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -184,12 +177,9 @@ void build(const Options &options) {
   const int threads = static_cast<int>(
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
   const auto begin = std::chrono::steady_clock::now();
-  for (const int number : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(number, noteStop) == SIG_IGN) // as nohup wants it
-      std::signal(number, SIG_IGN);
+  const support::StopSignal stop; // leaves nothing behind
   data::encodeFiles(inputs, *tokenizer, threads, [&](const data::EncodedChunk &chunk) {
-    if (stopSignal != 0)
-      fail("ended by a signal; {} is not written", shownPath(options.output));
+    support::StopSignal::check(options.output);
     documents.take(chunk);
   });
   const data::Manifest &written = writer.commit();
@@ -359,8 +349,7 @@ int main(int argc, char **argv) {
       info(options);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-data: %s\n", error.what());
-    constexpr int signalled = 128; // and its number, as shells count
-    return stopSignal != 0 ? signalled + stopSignal : 1;
+    return support::StopSignal::statusOfError();
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "runtime/support/StopSignal.h"
 #include "tools/common/ParsedModel.h"
 #include "tools/common/WeightFormat.h"
 
@@ -200,6 +201,7 @@ int main(int argc, char **argv) {
   static Options options;
   if (!parseCommandLine(argc, argv, kOverview, {&options.category}))
     return 1;
+  const support::StopSignal stop; // leaves nothing behind
   try {
     return failed(import(options));
   } catch (const std::bad_alloc &) {
@@ -207,5 +209,5 @@ int main(int argc, char **argv) {
   } catch (const std::exception &error) {
     printProblem(error.what());
   }
-  return 1;
+  return support::StopSignal::statusOfError();
 }

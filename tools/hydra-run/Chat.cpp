@@ -3,9 +3,9 @@
 
 #include "runtime/run/Conversation.h"
 #include "runtime/run/StandardOutput.h"
-#include "runtime/run/StopSignal.h"
 #include "runtime/run/TextSource.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/StopSignal.h"
 
 #include <unistd.h>
 
@@ -38,9 +38,9 @@ public:
       if (turn.empty())
         continue;
       begun = true;
-      const runtime::StopSignal signal;
+      const support::StopSignal signal;
       const TextEnd end = answer(turn);
-      if (const int number = runtime::StopSignal::received(); number != 0 && number != SIGINT)
+      if (const int number = support::StopSignal::received(); number != 0 && number != SIGINT)
         return 128 + number; // as shells count
       if (end == TextEnd::context || isFull()) {
         std::fprintf(
@@ -120,7 +120,7 @@ private:
     const std::unique_ptr<text::TextStream> stream =
         behindLine ? tokenizer.streamBehind(turn) : tokenizer.stream();
     const TextEnd end = conversation.answer(
-        turn, [] { return runtime::StopSignal::received() != 0; },
+        turn, [] { return support::StopSignal::received() != 0; },
         [&](int32_t token) { print(stream->add(token)); });
     print(stream->finish() + "\n");
     return end;

@@ -4,8 +4,9 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 
-namespace hydra::runtime {
+namespace hydra::support {
 
 /// While alive, notes the first signal instead of dying of it. One at a time.
 class StopSignal {
@@ -17,9 +18,13 @@ public:
 
   /// The number of the signal that came, or 0.
   static int received();
+  /// Throws Error if one came: the file or folder is not written then.
+  static void check(const std::filesystem::path &output);
+  /// The status that a program ends with behind an Error: what shells make of the signal, or 1.
+  static int statusOfError();
 
 private:
   std::array<struct sigaction, 3> before{}; // of SIGINT, SIGTERM, SIGHUP
 };
 
-} // namespace hydra::runtime
+} // namespace hydra::support

@@ -1,7 +1,10 @@
 // The handlers of SIGINT, SIGTERM and SIGHUP.
-#include "runtime/run/StopSignal.h"
+#include "runtime/support/StopSignal.h"
 
-namespace hydra::runtime {
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+
+namespace hydra::support {
 
 namespace {
 
@@ -35,4 +38,14 @@ StopSignal::~StopSignal() {
 
 int StopSignal::received() { return receivedSignal; }
 
-} // namespace hydra::runtime
+void StopSignal::check(const std::filesystem::path &output) {
+  if (received() != 0)
+    fail("ended by a signal; {} is not written", shownPath(output));
+}
+
+int StopSignal::statusOfError() {
+  constexpr int signalled = 128; // and its number
+  return received() != 0 ? signalled + received() : 1;
+}
+
+} // namespace hydra::support
