@@ -145,3 +145,21 @@ module attributes {hydra.target = #hydra.target<name = "gpu", backend = "cuda", 
     }
   }
 }
+
+// -----
+
+// Values may be wider than keys: what a block has counts for both.
+module attributes {hydra.target = #hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma", "bulk_copies"], tiles = ["attention_forward:rows=128,tile=128,stages=4"]>} {
+  plan.module @m {
+    plan.program @p {
+      %q = plan.buffer transient other : memref<1x640x2x64xbf16>
+      %v = plan.buffer transient other : memref<1x640x2x128xbf16>
+      %o = plan.buffer transient other : memref<1x640x2x128xbf16>
+      plan.input "q" = %q values 0 : memref<1x640x2x64xbf16>
+      plan.input "v" = %v values 1 : memref<1x640x2x128xbf16>
+      // expected-error @+1 {{takes 262304 bytes of shared memory; a block of gpu has 232448}}
+      plan.attention(%q : memref<1x640x2x64xbf16>, %q : memref<1x640x2x64xbf16>, %v : memref<1x640x2x128xbf16>) -> (%o : memref<1x640x2x128xbf16>) {scale = 0.125 : f64, causal, label = "attention", op_class = #hydra.op_class<attention>}
+      plan.output "o" = %o : memref<1x640x2x128xbf16>
+    }
+  }
+}

@@ -17,13 +17,20 @@
 /// The items of a block: heads in sections whose keys stay in L2. Every other section begins with its
 /// long items and the ones between with their short ones, so that items that follow each other are about
 /// as long; blocks take them in turn, there and back, and all get about as much. Short ones are the very
-/// last. `lastLongest`: the last rows of a head have most to do, else the first.
-template <int Blocks, int Heads, int Batch, int64 HeadBytes> struct Items {
+/// last. `lastLongest`: the last rows of a head, or of a chunk of it, have most to do, else the first.
+template <int Blocks, int Rows, int Heads, int Batch, int64 HeadBytes> struct Items {
   static constexpr int heads = Heads * Batch, count = Blocks * heads;
   static constexpr int most = HeadBytes < 24000000 ? 24000000 / HeadBytes : 1; // heads of a section
   static constexpr int sections = (heads + most - 1) / most;
+  int chunks, ofChunk; // chunks of a head that begin with a block, and blocks of one
   int row = 0;
   int block, head, batch;
+
+  __device__ __forceinline__ explicit Items(const Mask &mask) {
+    bool whole = mask.chunk > 0 && mask.chunk % Rows == 0 && Blocks % (mask.chunk / Rows) == 0;
+    ofChunk = whole ? mask.chunk / Rows : Blocks;
+    chunks = Blocks / ofChunk;
+  }
 
   __device__ __forceinline__ bool next(bool lastLongest) {
     int item = row * gridDim.x + (row % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
@@ -36,11 +43,17 @@ template <int Blocks, int Heads, int Batch, int64 HeadBytes> struct Items {
     int in = item - first * Blocks, rank = in / size, at = first + in % size;
     bool longFirst = (sections - 1 - section) % 2 == 0;
     block = longFirst == lastLongest ? Blocks - 1 - rank : rank;
+    block = block % chunks * ofChunk + block / chunks; // blocks of all chunks that have as much to do
     head = at % Heads;
     batch = at / Heads;
     return true;
   }
 };
+
+/// Registers of the threads that fetch: those of addresses and of places in two rings. Sums of gradients of wide
+/// keys and values leave fewer, which suffice for most shapes.
+template <int Groups, bool Wide = false>
+constexpr int kFetchingRegisters = Wide ? kFewRegisters<Groups> : Groups == 2 ? 40 : 32;
 
 /// Begins with empty rings: of a block's own rows, and of the tiles that these are multiplied with.
 template <typename Own, typename Tiles>
@@ -138,12 +151,12 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
+  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
   if (group == Groups) {
-    cedeRegisters<Groups>();
+    cedeRegisters<Groups, kFetchingRegisters<Groups>>();
     Announcer announcer;
     while (items.next(true)) {
       Block block(mask, items.block);
@@ -162,7 +175,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
     return;
   }
 
-  takeRegisters<Groups>();
+  takeRegisters<Groups, kFetchingRegisters<Groups>>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
   float factor = score.factor() * kLog2e;
   while (items.next(true)) {
@@ -284,12 +297,12 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
+  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
   if (group == Groups) {
-    cedeRegisters<Groups>();
+    cedeRegisters<Groups, kFetchingRegisters<Groups>>();
     Announcer announcer;
     while (items.next(true)) {
       Block block(mask, items.block);
@@ -310,7 +323,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
     return;
   }
 
-  takeRegisters<Groups>();
+  takeRegisters<Groups, kFetchingRegisters<Groups>>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
   float factor = score.factor() * kLog2e;
   float rest = Score::capped ? 1.0f : score.slope(0.0f); // of the slopes
@@ -407,11 +420,12 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   constexpr int blockRows = kTile * Groups, blocks = (Keys + blockRows - 1) / blockRows;
   constexpr int headsOfKey = Heads / KeyHeads;
   constexpr bool inRegisters = Width <= 80 && ValueWidth <= 80;
+  constexpr int fetching = kFetchingRegisters<Groups, (Width > 80 && ValueWidth > 80)>;
   T *tiles = shared + Groups * pair; // after k and v of each warpgroup
   float *statistics = reinterpret_cast<float *>(tiles + Stages * pair); // lse, delta of a stage
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
-  Items<blocks, KeyHeads, Batch, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items;
+  Items<blocks, blockRows, KeyHeads, Batch, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items(mask);
   int group = threadIdx.x / 128;
   startRings(keyRing, ring);
   // The queries of a block of keys, from its first to its last.
@@ -422,7 +436,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   };
 
   if (group == Groups) {
-    cedeRegisters<Groups>();
+    cedeRegisters<Groups, fetching>();
     Announcer announcer;
     while (items.next(false)) {
       int begin, steps = rangeOf(items.block, begin), batch = items.batch, keyHead = items.head;
@@ -456,7 +470,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
     return;
   }
 
-  takeRegisters<Groups>();
+  takeRegisters<Groups, fetching>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
   float factor = score.factor() * kLog2e;
   float rest = Score::capped ? 1.0f : score.slope(0.0f); // of the slopes

@@ -1,4 +1,5 @@
-// Attention forward on Hopper for heads of whole blocks of 64 columns: two or three warpgroups that take turns.
+// Attention forward on Hopper for heads of whole blocks of 64 columns: two or three warpgroups that take turns. Values
+// may have more of them than keys.
 //
 // The same mathematics, items and rings as `hopperForward` of attention_hopper.cuh. What differs is where things are:
 //  * Tiles have 128 keys: half as many waits, maxima and factors for a score. The registers for twice as many scores
@@ -133,17 +134,19 @@ template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Quer
           int KeyHeads, typename Q, typename K, typename V, typename O, typename T, typename Score>
 __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, const T *v, T *o, float *lse, Mask mask,
                                                      Score score) {
-  static_assert(Width % kBlock == 0 && ValueWidth == Width, "o leaves through the place of the queries");
+  static_assert(Width % kBlock == 0 && ValueWidth % kBlock == 0, "o leaves as whole blocks");
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
-  constexpr int size = kTileSize<Width>, keysSize = kTileSize<Width, kKeys>, fetching = Groups == 3 ? 32 : 40;
+  // o leaves through the place of the queries.
+  constexpr int size = kTileSize<(Width > ValueWidth ? Width : ValueWidth)>, keysSize = kTileSize<Width, kKeys>,
+                valuesSize = kTileSize<ValueWidth, kKeys>, fetching = Groups == 3 ? 32 : 40;
   T *keyTiles = shared + 2 * Groups * size, *valueTiles = keyTiles + Stages * keysSize;
   using Block = QueryBlock<Groups, Queries, Keys, kKeys>;
-  T *barriers = valueTiles + Stages * keysSize;
+  T *barriers = valueTiles + Stages * valuesSize;
   Ring<Groups, 2, true> queryRing(barriers);
   Ring<Groups, Stages, false> keyRing(barriers + 2 * 8), valueRing(barriers + 2 * 8 + Stages * 8);
-  Items<Block::blocks, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items;
+  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0)
     queryRing.init();
@@ -169,7 +172,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
         announceCopies(keyRing.full(keyRing.stage));
         keyRing.next();
         valueRing.awaitEmpty();
-        fetchRows<ValueWidth, kKeys>(valueTiles + valueRing.stage * keysSize, vAt + key * V::row, V::row, Keys - key);
+        fetchRows<ValueWidth, kKeys>(valueTiles + valueRing.stage * valuesSize, vAt + key * V::row, V::row, Keys - key);
         announceCopies(valueRing.full(valueRing.stage));
         valueRing.next();
       }
@@ -206,7 +209,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
       valueRing.awaitFull();
       shareWithMatmuls();
       beginMatmuls();
-      addMatmul<T, ValueWidth>(out, p, sharedAddress(valueTiles + valueRing.stage * keysSize));
+      addMatmul<T, ValueWidth>(out, p, sharedAddress(valueTiles + valueRing.stage * valuesSize));
       commitMatmuls();
     };
     auto releaseAndNext = [](auto &ring) {
