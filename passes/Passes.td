@@ -823,7 +823,8 @@ def FormFusions : Pass<"hydra-form-fusions", "::mlir::ModuleOp"> {
   let description = [{
     Goes through a program in order and lets every row-wise operation join the groups that compute its
     operands, or that read a tensor which it reads too, when all of their operations fit one domain
-    of rows and columns (RowForms.h) and nothing outside uses a result of these groups yet. A group
+    of rows and columns (RowForms.h) and nothing outside uses a result of these groups yet. It does not where a
+    broadcast would have to be in memory for it, in a shape of that domain, and more bytes be moved than apart. A group
     (`hydra.fused`) stands where its last member stood. Constants, index tensors, reshapes and
     broadcasts get a copy in each group that needs them. Inner values never reach memory: of SwiGLU's
     8 + 11 passes over [B, S, F] in forward and backward 3 + 5 remain. Equal groups have equal

@@ -128,8 +128,9 @@ private:
     return false;
   }
 
-  /// Takes the members of an open group over if all of them fit one domain. The time to compile a
-  /// kernel grows faster than its length, by which memory is hardly read less from here on.
+  /// Takes the members of an open group over if all of them fit one domain, and broadcasts that
+  /// have to be in memory for it do not cost more than that saves. The time to compile a kernel
+  /// grows faster than its length, by which memory is hardly read less from here on.
   void absorb(Group &group, Group &other) {
     constexpr size_t kMostMembers = 256;
     if (!other.open || &group == &other || delaysLoss(group, other) ||
@@ -141,6 +142,10 @@ private:
     std::optional<GroupLayout> layout = GroupLayout::find(members);
     if (!layout || layout->getInputs().size() + layout->liveResults().size() > buffers)
       return;
+    if (layout->readsReshapedBroadcast() &&
+        bytesMoved(*layout) >= bytesMoved(*GroupLayout::find(group.members)) +
+                                   bytesMoved(*GroupLayout::find(other.members)))
+      return;
     other = Group();
     other.open = false;
     set(group, *layout);
@@ -150,6 +155,20 @@ private:
     int64_t bytes = 0;
     for (const GroupInput &input : layout.getInputs())
       bytes += bytesOf(input.value.getType());
+    return bytes;
+  }
+
+  /// What a group reads and writes, and what is written for it alone.
+  static int64_t bytesMoved(const GroupLayout &layout) {
+    int64_t bytes = 0;
+    for (const GroupInput &input : layout.getInputs()) {
+      const bool ofOthers = !input.value.getDefiningOp<BroadcastOp>();
+      bytes += bytesOf((ofOthers ? input.value : originOf(input.value)).getType());
+      if (layout.isReshapedBroadcast(input))
+        bytes += 2 * bytesOf(input.value.getType());
+    }
+    for (Value result : layout.liveResults())
+      bytes += bytesOf(result.getType());
     return bytes;
   }
 

@@ -54,15 +54,19 @@ std::optional<GroupLayout> GroupLayout::find(ArrayRef<Operation *> members) {
   SmallVector<int64_t> shape = leading.rowWiseShape();
   std::optional<unsigned> fixed = leading.rowDimensions();
   GroupLayout layout(members);
+  std::optional<GroupLayout> second;
   for (unsigned split : fixed ? SmallVector<unsigned>{*fixed} : splitsOf(shape)) {
     RowDomain candidate{SmallVector<int64_t>(ArrayRef(shape).take_front(split)),
                         SmallVector<int64_t>(ArrayRef(shape).drop_front(split))};
     if (!layout.assign(std::move(candidate)))
       continue;
     layout.collectInputs();
-    return layout;
+    if (!layout.readsReshapedBroadcast())
+      return layout;
+    if (!second)
+      second = layout;
   }
-  return std::nullopt;
+  return second;
 }
 
 bool GroupLayout::assign(RowDomain candidate) {
@@ -180,6 +184,21 @@ void GroupLayout::collectInputs() {
   inputs.clear();
   for (auto [value, form] : found)
     inputs.push_back({value, form < 0 ? std::nullopt : std::optional(static_cast<RowForm>(form))});
+}
+
+bool GroupLayout::isReshapedBroadcast(const GroupInput &input) const {
+  constexpr int64_t kLeastBytes = 256 * 1024; // fewer are copied in less time than a launch takes
+  Operation *op = input.value.getDefiningOp();
+  if (!input.form || !op || (isa<BroadcastOp>(op) && hasShapeOf(*input.form, input.value)) ||
+      bytesOf(input.value.getType()) < kLeastBytes)
+    return false;
+  while (isa_and_present<ReshapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_present<BroadcastOp>(op);
+}
+
+bool GroupLayout::readsReshapedBroadcast() const {
+  return llvm::any_of(inputs, [&](const GroupInput &input) { return isReshapedBroadcast(input); });
 }
 
 //===-- Results -----------------------------------------------------------------------------===//

@@ -35,6 +35,11 @@ public:
   llvm::ArrayRef<mlir::Operation *> getMembers() const { return members; }
   llvm::ArrayRef<GroupInput> getInputs() const { return inputs; }
 
+  /// Whether an input is a broadcast in another shape than the broadcast's own: all of it then has
+  /// to be written to memory first, where one in its own shape, or computed in the group, has not.
+  bool isReshapedBroadcast(const GroupInput &input) const;
+  bool readsReshapedBroadcast() const;
+
   /// Results of members that something outside uses.
   llvm::SmallVector<mlir::Value> liveResults() const;
   /// Writes the group where its last member stands and erases the members.

@@ -51,3 +51,43 @@ hydra.model @domains_model version 1 {
     hydra.return a = %a, b = %b
   }
 }
+
+// -----
+
+// Channels times a number of their group: in rows of all channels that number would have to be written for every channel
+// first; what needs it reads it as a view where it is apart.
+// CHECK-LABEL: hydra.entry @of_groups
+// CHECK: %[[SCALED:.*]] = hydra.fused rows = [1024] inner = [96]
+// CHECK: %[[GROUPS:.*]] = hydra.reshape %[[SCALED]] shape = [1024, 8, 12]
+// CHECK: %[[NUMBERS:.*]] = hydra.broadcast %r shape = [1024, 8, 12]
+// CHECK: hydra.fused rows = [1024] inner = [8, 12] (%{{.*}} = %[[GROUPS]], %{{.*}} = %[[NUMBERS]])
+// SINGLE-LABEL: hydra.entry @of_groups
+hydra.model @of_groups_model version 1 {
+  hydra.entry @of_groups(%x: [1024, 96] f32, %w: [96] f32, %r: [1024, 8, 1] f32) {
+    %ws = hydra.broadcast %w shape = [1024, 96]
+    %s = hydra.mul %x, %ws
+    %g = hydra.reshape %s shape = [1024, 8, 12]
+    %rs = hydra.broadcast %r shape = [1024, 8, 12]
+    %y = hydra.mul %g, %rs
+    hydra.return y = %y, s = %s
+  }
+}
+
+// -----
+
+// Of a few kilobytes that costs less than another kernel.
+// CHECK-LABEL: hydra.entry @of_few
+// CHECK: hydra.fused rows = [64] inner = [96]
+// CHECK-NOT: hydra.fused
+// CHECK: hydra.return
+// SINGLE-LABEL: hydra.entry @of_few
+hydra.model @of_few_model version 1 {
+  hydra.entry @of_few(%x: [64, 96] f32, %w: [96] f32, %r: [64, 8, 1] f32) {
+    %ws = hydra.broadcast %w shape = [64, 96]
+    %s = hydra.mul %x, %ws
+    %g = hydra.reshape %s shape = [64, 8, 12]
+    %rs = hydra.broadcast %r shape = [64, 8, 12]
+    %y = hydra.mul %g, %rs
+    hydra.return y = %y, s = %s
+  }
+}
