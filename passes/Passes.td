@@ -657,7 +657,9 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
     row, `hydra.take_rows` of several numbers a row as lookups that are added; each then is part of a group
     that reads the logits or the tensor once. What depends on all rows (the number of labels that count, the
     clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
-    in the middle become a transposition and a reduction over the last. What `hydra.irfft` transforms
+    in the middle become a transposition and a reduction over the last. A sum over parts that are joined for it alone,
+    as gradients are for the bias of several projections in one, becomes the sums of the parts, each in the kernel
+    that makes the part. What `hydra.irfft` transforms
     becomes 0 in the imaginary parts of its ends, whatever they are, unless they are known to be 0: cuFFT reads
     them at some lengths. *Numerics-changing*: sums go in another order than in the operation they replace.
   }];

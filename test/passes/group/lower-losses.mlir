@@ -66,3 +66,62 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b
   }
 }
+
+// -----
+
+// The bias of several projections in one: sums of joined gradients are each part's, where that is made, and parts of
+// them are these. What others read joined is summed joined, so are sums over the parts, and what is little.
+// CHECK-LABEL: hydra.entry @biases
+// CHECK: %[[SUM_Y:.*]] = hydra.sum %y axes = [0, 1] : tensor<2x2048x64xf32>
+// CHECK: %[[A:.*]] = hydra.mul %x, %x
+// CHECK-NEXT: %[[SUM_A:.*]] = hydra.sum %[[A]] axes = [0, 1] : tensor<2x2048x32xf32>
+// CHECK-NEXT: hydra.mul %[[A]], %[[A]]
+// CHECK-NEXT: %[[ALL:.*]] = hydra.concat %[[SUM_A]], %[[SUM_Y]] axis = 0 : tensor<32xf32>, tensor<64xf32>
+// CHECK-NEXT: hydra.return first = %[[SUM_A]], all = %[[ALL]]
+// CHECK: hydra.entry @read
+// CHECK: %[[JOINED:.*]] = hydra.concat
+// CHECK: hydra.sum %[[JOINED]] axes = [0, 1]
+// CHECK: hydra.entry @over
+// CHECK: %[[BOTH:.*]] = hydra.concat
+// CHECK: hydra.sum %[[BOTH]] axes = [1, 2]
+// CHECK: hydra.entry @kept
+// CHECK-DAG: %[[LEFT:.*]] = hydra.sum %x axes = [0] keep : tensor<2x2048x32xf32>
+// CHECK-DAG: %[[RIGHT:.*]] = hydra.sum %y axes = [0] keep : tensor<2x2048x64xf32>
+// CHECK: %[[KEPT:.*]] = hydra.concat %[[LEFT]], %[[RIGHT]] axis = 2
+// CHECK: hydra.slice %[[KEPT]] axis = 2 size = 32 start = 2
+// CHECK: hydra.return part = %{{.*}}, first = %[[LEFT]]
+// CHECK: hydra.entry @little
+// CHECK: %[[LITTLE:.*]] = hydra.concat
+// CHECK: hydra.sum %[[LITTLE]] axes = [0]
+hydra.model @m version 1 {
+  hydra.entry @biases(%x: [2, 2048, 32] f32, %y: [2, 2048, 64] f32) {
+    %a = hydra.mul %x, %x
+    %b = hydra.mul %a, %a
+    %all = hydra.concat %a, %y axis = 2
+    %sum = hydra.sum %all axes = [0, 1]
+    %first = hydra.slice %sum axis = 0 start = 0 size = 32
+    hydra.return first = %first, all = %sum, b = %b
+  }
+  hydra.entry @read(%x: [2, 2048, 32] f32, %y: [2, 2048, 64] f32) {
+    %all = hydra.concat %x, %y axis = 2
+    %sum = hydra.sum %all axes = [0, 1]
+    hydra.return sum = %sum, all = %all
+  }
+  hydra.entry @over(%x: [2, 2048, 32] f32, %y: [2, 2048, 64] f32) {
+    %all = hydra.concat %x, %y axis = 2
+    %sum = hydra.sum %all axes = [1, 2]
+    hydra.return sum = %sum
+  }
+  hydra.entry @kept(%x: [2, 2048, 32] f32, %y: [2, 2048, 64] f32) {
+    %all = hydra.concat %x, %y axis = 2
+    %sum = hydra.sum %all axes = [0] keep
+    %part = hydra.slice %sum axis = 2 start = 2 size = 32
+    %first = hydra.slice %sum axis = 2 start = 0 size = 32
+    hydra.return part = %part, first = %first
+  }
+  hydra.entry @little(%x: [16, 32] f32, %y: [16, 64] f32) {
+    %all = hydra.concat %x, %y axis = 1
+    %sum = hydra.sum %all axes = [0]
+    hydra.return sum = %sum
+  }
+}
