@@ -48,6 +48,9 @@ struct FewRows {
 
   /// Numbers of a row of w that four threads take at a time.
   int64_t piece() const { return 64 / weightBytes; }
+  /// Warps of the bulk kernel that multiply: integers take more instructions.
+  int64_t bulkWarps() const { return weightBytes == 1 ? 16 : 8; }
+  Team team() const { return {.threads = 32 * bulkWarps()}; }
 };
 
 /// Nothing where a matmul is none.
@@ -89,13 +92,14 @@ struct Sweep {
 /// copied.
 FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said,
                            const FewRows &few, int64_t computed) {
-  constexpr int64_t kWarps = 8, kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
+  constexpr int64_t kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
+  const int64_t warps = few.bulkWarps();
   const int64_t m = few.a.count, n = few.n, k = few.k;
-  const int64_t sums = 2 * kWarps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
+  const int64_t sums = 2 * warps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
   const int64_t ring = target.getBlockShared() - sums - barriers - computed;
   // Rows in pieces of 2 KiB where at least three stages of them fit.
   constexpr int64_t kRowBytes = 2048;
-  const int64_t piece = kWarps * few.piece();
+  const int64_t piece = warps * few.piece();
   int64_t depth = std::min<int64_t>(said.get("depth").value_or(kRowBytes / few.weightBytes),
                                     ceilDiv(k, piece) * piece);
   auto stageBytes = [&] {
@@ -109,13 +113,13 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
     return said.refuse(op) << "of a weight of " << few.weightBytes << " bytes a number a stage has "
                            << "a multiple of " << piece << " as its depth";
   if (said.get("warps"))
-    return said.refuse(op) << "the kernel for targets with bulk copies has " << kWarps << " warps";
+    return said.refuse(op) << "the kernel for targets with bulk copies has " << warps << " warps";
   if (!said.empty() && (stages > room || room < 2))
     return said.refuse(op) << "of " << m << " rows a block of " << target.getName() << " has "
                            << "room for " << room << " stages of depth " << depth;
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
-               {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
+               {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (warps + kCopiers),
                 stages * stageBytes() + computed}};
 }
 
@@ -167,7 +171,7 @@ std::string computeText(plan::LaunchOp launch, plan::MatmulOp matmul, const FewR
     results.push_back(tensorOf(value, plan::kWrite));
   }
   return llvm::formatv(", [&]({0} *x) {{\n{1}}", cType(typeOf(matmul.getA()).getElementType()),
-                       teamGroupText(program, allRows(program), inputs, results));
+                       teamGroupText(program, allRows(program), inputs, results, few.team()));
 }
 
 } // namespace
@@ -180,7 +184,7 @@ bool canComputeOperand(plan::LaunchOp launch, plan::MatmulOp matmul, TargetAttr 
   if (!few || !target.has(kBulkCopies))
     return false;
   const std::optional<RowProgram> program = programOf(launch);
-  if (!program || !canBeTeamText(*program, few->a.count) ||
+  if (!program || !canBeTeamText(*program, few->a.count, few->team()) ||
       program->domain.rows() != few->a.count || program->domain.columns() != few->k)
     return false;
   const auto inputs = launch.getArgs().take_front(program->inputs.size()),

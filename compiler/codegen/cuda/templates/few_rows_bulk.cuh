@@ -21,12 +21,13 @@ struct GivenRows {
   template <typename T> __device__ __forceinline__ void operator()(T *) const {}
 };
 
-/// `PitchX`: elements between the rows that `compute`, called by 256 threads, writes; 0: a is given.
+/// `PitchX`: elements between the rows that `compute`, called by all warps but those that copy, writes; 0: a is given.
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
           int Stages, bool Bias, int PitchX = 0, typename W, typename Compute = GivenRows>
 __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bias, C *c, Compute compute = {},
                                             const float *scale = nullptr) {
-  constexpr int warps = 8, copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
+  constexpr int warps = sizeof(W) == 1 ? 16 : 8; // integers take more instructions to multiply
+  constexpr int copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
   constexpr int mine = 16 / int(sizeof(W)), pairs = mine / 2, loads = pairs / 4; // of a thread, as in few_rows.cuh
   constexpr int rounds = (K + Depth - 1) / Depth;
   // Of rows: those that eight lanes read at a time meet all banks.
