@@ -40,13 +40,16 @@ public:
         return failure();
     expandCountedSwitches(launcher, module);
     eraseUnusedKernels();
-    SmallVector<plan::StepInterface> steps;
-    module.walk([&](plan::StepInterface step) { steps.push_back(step); });
+    // Fills of counters wait for all that have counters: others are put beside them.
+    SmallVector<plan::StepInterface> steps, fills;
+    module.walk([&](plan::StepInterface step) {
+      if (!StepLauncher::fillsCounters(step))
+        steps.push_back(step);
+    });
     if (failed(expandAll(steps)))
       return failure();
-    SmallVector<plan::StepInterface> added; // that counters begin as zeros
-    module.walk([&](plan::FillOp fill) { added.push_back(fill); });
-    if (failed(expandAll(added)))
+    module.walk([&](plan::FillOp fill) { fills.push_back(fill); });
+    if (failed(expandAll(fills)))
       return failure();
     eraseUnusedKernels();
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });

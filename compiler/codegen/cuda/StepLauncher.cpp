@@ -150,6 +150,11 @@ Value StepLauncher::createCounters(plan::ProgramOp program, int64_t count) {
   return created;
 }
 
+bool StepLauncher::fillsCounters(Operation *step) {
+  auto batch = step->getAttrOfType<IntegerAttr>(plan::kTogetherAttr);
+  return batch && batch.getInt() < 0;
+}
+
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
                                     const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =

@@ -103,6 +103,8 @@ public:
   mlir::Value zeroCounters(int64_t count);
   /// The same, for this step alone: steps that share none may run at the same time.
   mlir::Value ownCounters(int64_t count);
+  /// Whether a step is there to make counters zero.
+  static bool fillsCounters(mlir::Operation *step);
 
   /// Memory of this step alone.
   mlir::Value workspace(llvm::ArrayRef<int64_t> shape, mlir::Type element);
