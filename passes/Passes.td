@@ -703,10 +703,11 @@ def JoinWeightGradients : Pass<"hydra-join-weight-gradients", "::mlir::ModuleOp"
     Operands are one value then, which lives from the first part to the last matmul. What is live at the peak of a
     program, counted before groups are formed, may grow by `percent`; a sum that would make it more stays. With
     rowwise recomputation or layers computed again, which are to save memory,
-    the pass does not run. Work on gathered rows (`hydra.compact`) stays as it is: hydra-skip-rows ends
-    each matmul where its own rows end, which is not known before the step runs. So recursions of HYDRA are
-    joined with fixed or static depths, and not with dynamic ones. *Numerics-changing*: rows are summed in
-    another order.
+    the pass does not run. Work on gathered rows (`hydra.compact`) ends where these end, which is not known before
+    the step runs: of joined rows in each part elsewhere (hydra-skip-rows). Kernels that read all numbers of rows can do
+    that, so terms of 16-bit operands with an f32 sum are joined where the target has warpgroups (`wgmma`), and other
+    gathered rows stay apart. Of HYDRA's `profile-100M-as-run`, 4×1024, with dynamic depths 48 matmuls become 8, 0.27 of
+    9.1 ms on an H200. *Numerics-changing*: rows are summed in another order.
   }];
   let options = [Option<"percent", "percent", "int64_t", "1",
                         "by how much the bytes that are live at the peak may grow">];
@@ -889,7 +890,9 @@ def SkipRows : Pass<"hydra-skip-rows", "::mlir::ModuleOp"> {
     leave out zeros), moves them side by side and marks them; hydra-to-plan makes a switch over the
     number of rows of each run, in eighths of the capacity, decided on the device. A recursion that a
     third of the tokens take costs three eighths of its matmuls. Where the target's backend has kernels that
-    read the number by themselves, hydra-expand-kernels gives up the switch, and it costs a third. Without it (`--routing=masked`) the
+    read the number by themselves, hydra-expand-kernels gives up the switch, and it costs a third. A sum over joined rows
+    (hydra-join-weight-gradients) ends in each part where its rows do: in a plan it is a term for each part, one behind
+    the other, of which hydra-expand-kernels makes one launch. Without the pass (`--routing=masked`) the
     same values come from dense arithmetic. *Numerics-changing*: matmuls of other shapes may sum in
     another order.
   }];

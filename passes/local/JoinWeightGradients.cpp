@@ -1,5 +1,7 @@
 // hydra-join-weight-gradients: a weight that is used several times has one matmul for its gradient.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/Target.h"
 #include "passes/Passes.h"
 #include "passes/place/Layouts.h"
 
@@ -156,6 +158,7 @@ struct JoinWeightGradients : impl::JoinWeightGradientsBase<JoinWeightGradients> 
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
+    countsRows = targetOf(getOperation()).has(kWarpgroupMatmul);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       if (entry.isProgram())
         join(entry);
@@ -217,13 +220,21 @@ private:
         matmul.getQuantizeA() || matmul.getQuantizeB() || build::typeOf(term).getRank() != 2 ||
         term.getType() != root->getResult(0).getType())
       return {};
-    // Work on gathered rows ends where these end (hydra-skip-rows); joined it would not.
-    if (gatheredRows.contains(build::shapeOf(matmul.getA())[0]))
+    if (gatheredRows.contains(build::shapeOf(matmul.getA())[0]) && !canEndByParts(matmul))
       return {};
     for (Value matrix : {matmul.getA(), matmul.getB()})
       if (bytesOf(matrix.getType()) / build::shapeOf(matrix)[0] % kPiece != 0)
         return {};
     return matmul;
+  }
+
+  /// Whether a sum over joined rows can end, in each part, where the gathered rows of this part end
+  /// (hydra-skip-rows): where a kernel reads how many there are. Elsewhere its terms would be
+  /// switches one after the other, with nothing won.
+  bool canEndByParts(MatmulOp matmul) const {
+    auto element = [](Value v) { return build::typeOf(v).getElementType(); };
+    return countsRows && isNarrowFloat(element(matmul.getA())) &&
+           element(matmul.getA()) == element(matmul.getB()) && element(matmul.getC()).isF32();
   }
 
   static DictionaryAttr kindOf(MatmulOp matmul) {
@@ -300,6 +311,7 @@ private:
   };
   std::map<SmallVector<Value>, Value, InOrder> joinedRows;
   DenseSet<int64_t> gatheredRows; ///< capacities of what hydra.compact gathers
+  bool countsRows = false;        ///< by the target's kernels
   std::optional<LiveBytes> live;  ///< of the program at hand; where it has something to join
 };
 

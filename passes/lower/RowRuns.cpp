@@ -10,6 +10,13 @@ using namespace mlir;
 namespace hydra {
 
 LogicalResult RowRuns::lower(Operation *op, llvm::function_ref<LogicalResult(Operation *)> lower) {
+  if (auto parts = op->getAttrOfType<DenseI64ArrayAttr>(kActivePartsAttr)) {
+    end();
+    if (failed(lower(op)))
+      return failure();
+    splitSum(cast<MatmulOp>(op), parts);
+    return success();
+  }
   auto mark = op->getAttrOfType<DenseI64ArrayAttr>(kActiveRowsAttr);
   if (!mark) {
     if (!op->hasAttr(kViewAttr) && !isa<UseOp>(op))
@@ -67,6 +74,37 @@ LogicalResult RowRuns::lower(Operation *op, llvm::function_ref<LogicalResult(Ope
           entry.args.push_back(arg.getOperandNumber());
     }
   return success();
+}
+
+void RowRuns::splitSum(MatmulOp op, ArrayRef<int64_t> parts) {
+  OpBuilder &b = lowering.builder();
+  auto whole = cast<plan::MatmulOp>(b.getInsertionBlock()->back());
+  const int64_t all = cast<MemRefType>(whole.getA().getType()).getDimSize(0);
+  const auto rowsOf = [&](Value matrix, int64_t begin, int64_t rows) -> Value {
+    auto type = cast<MemRefType>(matrix.getType());
+    const SmallVector<int64_t> strides = plan::stridesOf(type);
+    return plan::ViewOp::create(
+        b, op.getLoc(),
+        plan::bufferType({rows, type.getDimSize(1)}, strides, type.getElementType()), matrix,
+        b.getI64IntegerAttr(begin * strides[0]));
+  };
+  int64_t begin = 0;
+  for (auto [i, part] : llvm::enumerate(op.getA().getDefiningOp<ConcatOp>().getParts())) {
+    const int64_t rows = build::shapeOf(part)[0];
+    const Value a = rowsOf(whole.getA(), begin, rows), x = rowsOf(whole.getB(), begin, rows);
+    auto term = cast<plan::MatmulOp>(b.clone(*whole));
+    term.getAMutable().assign(a);
+    term.getBMutable().assign(x);
+    term.setAccumulate(i > 0);
+    auto step = cast<plan::StepInterface>(term.getOperation());
+    step.setWork(static_cast<int64_t>(step.getFlops()) * rows / all,
+                 static_cast<int64_t>(step.getBytes()) * rows / all);
+    if (parts[i] >= 0)
+      switchByRows(b, RowStep{term, RowStep::Sum, {0, 1}},
+                   lowering.source(compactions.lookup(parts[i]).getCount()), rows);
+    begin += rows;
+  }
+  whole->erase();
 }
 
 void RowRuns::end() {

@@ -21,6 +21,10 @@ public:
   void end();
 
 private:
+  /// Makes a sum over joined rows one term after the other, each of its own rows: a switch where
+  /// the device counts these.
+  void splitSum(MatmulOp op, llvm::ArrayRef<int64_t> parts);
+
   struct Run {
     int64_t number = -1, rows = 0;
     mlir::Value count;

@@ -22,6 +22,28 @@ RowUse useOf(OpOperand &use) {
   return op ? op.rowUse(use.getOperandNumber()) : RowUse::All;
 }
 
+/// A pair of parts that a matmul over joined rows multiplies, by its number.
+using JoinedPart = std::pair<Operation *, unsigned>;
+
+/// The concatenation of rows that an operand of a matmul is; null where it is none.
+ConcatOp joinedRows(Value operand) {
+  auto concat = operand.getDefiningOp<ConcatOp>();
+  return concat && concat->hasAttr(kPartsInPlaceAttr) && concat.getAxis() == 0 ? concat
+                                                                               : ConcatOp();
+}
+
+/// Whether a matmul sums over rows of two concatenations, pair by pair of parts.
+bool sumsOverParts(MatmulOp matmul) {
+  if (matmul.getAddend() || useOf(matmul->getOpOperand(0)) != RowUse::Sum)
+    return false;
+  ConcatOp a = joinedRows(matmul.getA()), b = joinedRows(matmul.getB());
+  return a && b && a.getParts().size() == b.getParts().size() &&
+         llvm::all_of(llvm::zip(a.getParts(), b.getParts()), [](auto parts) {
+           const auto [x, y] = parts;
+           return build::shapeOf(x)[0] == build::shapeOf(y)[0];
+         });
+}
+
 /// What depends on the rows that one `hydra.compact` gathers.
 class GatheredRows {
 public:
@@ -35,6 +57,8 @@ public:
 
   /// Operations that need not see rows behind the last active one, in program order.
   ArrayRef<Operation *> getMembers() const { return members.getArrayRef(); }
+  /// Parts of sums over joined rows that need not see them either.
+  ArrayRef<JoinedPart> getParts() const { return joined.getArrayRef(); }
 
 private:
   bool hasRows(Value v) const {
@@ -43,6 +67,8 @@ private:
   }
 
   void visit(Operation *op) {
+    if (auto matmul = dyn_cast<MatmulOp>(op); matmul && sumsOverParts(matmul))
+      return visitParts(matmul);
     auto rowUse = dyn_cast<RowUseOpInterface>(op);
     if (!rowUse || op->hasAttr(kActiveRowsAttr)) // of another compaction, whose rows it works on
       return;
@@ -65,6 +91,19 @@ private:
       return;
     partial.insert(op->result_begin(), op->result_end());
     findEmpty(op);
+  }
+
+  void visitParts(MatmulOp matmul) {
+    auto known = matmul->getAttrOfType<DenseI64ArrayAttr>(kActivePartsAttr);
+    const auto pairs =
+        llvm::zip(joinedRows(matmul.getA()).getParts(), joinedRows(matmul.getB()).getParts());
+    for (auto [i, pair] : llvm::enumerate(pairs)) {
+      const auto [a, b] = pair;
+      const bool isAnothers = known && known[i] >= 0; // of another compaction, like its rows
+      if (!isAnothers && hasRows(a) && (partial.contains(a) || partial.contains(b)) &&
+          (empty.contains(a) || empty.contains(b)))
+        joined.insert({matmul, i});
+    }
   }
 
   /// Whether a group takes rows in the order of the compaction.
@@ -123,7 +162,7 @@ private:
     return llvm::all_of(v.getUses(), [&](OpOperand &use) {
       switch (useOf(use)) {
       case RowUse::All:
-        return false;
+        return isPart(use);
       case RowUse::Each:
         return isView(use.getOwner()) ? mayStop(use.getOwner()->getResult(0))
                                       : members.contains(use.getOwner());
@@ -134,6 +173,13 @@ private:
       }
       llvm_unreachable("four uses");
     });
+  }
+  /// Whether it is a part of joined rows that are only summed over, up to the last active one.
+  bool isPart(OpOperand &use) {
+    auto concat = dyn_cast<ConcatOp>(use.getOwner());
+    return concat && llvm::all_of(concat->getUsers(), [&](Operation *user) {
+             return joined.contains({user, use.getOperandNumber()});
+           });
   }
   /// Whether a group takes rows by their places, so only active ones.
   bool readsBack(OpOperand &use) {
@@ -147,6 +193,7 @@ private:
   CompactOp compact;
   int64_t rows;
   llvm::SetVector<Operation *> members;
+  llvm::SetVector<JoinedPart> joined;
   DenseSet<Value> partial, empty;
 };
 
@@ -163,12 +210,24 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
         if (gathered.getMembers().empty())
           continue;
         compact->setAttr(kCompactAttr, Builder(&getContext()).getI64IntegerAttr(number));
+        markParts(gathered.getParts(), number);
         markRuns(gathered.getMembers(), number++);
       }
     }
   }
 
 private:
+  void markParts(ArrayRef<JoinedPart> parts, int64_t compact) {
+    for (auto [matmul, part] : parts) {
+      auto known = matmul->getAttrOfType<DenseI64ArrayAttr>(kActivePartsAttr);
+      SmallVector<int64_t> each(known ? known.asArrayRef() : ArrayRef<int64_t>());
+      each.resize(joinedRows(cast<MatmulOp>(matmul).getA()).getParts().size(), -1);
+      each[part] = compact;
+      matmul->setAttr(kActivePartsAttr, DenseI64ArrayAttr::get(&getContext(), each));
+      skipping += !known;
+    }
+  }
+
   /// Runs of members that can stand side by side, each with a member that pays for a decision on the
   /// device.
   void markRuns(ArrayRef<Operation *> members, int64_t compact) {

@@ -55,10 +55,10 @@ struct WarpgroupTiles {
 
   /// Of results with `columns` of `resultBytes` a number, of about `sums` products each.
   /// `perGroup`: the operands' maps are written for every group, as many pairs as the ring has
-  /// stages and one. Nothing where the target has no warpgroups, does not say how many
-  /// multiprocessors it has, or has no memory for their ring.
+  /// stages and one; else there are `pairs` of operands. Nothing where the target has no
+  /// warpgroups, does not say how many multiprocessors it has, or has no memory for their ring.
   static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, int64_t sums,
-                                          int64_t resultBytes, bool perGroup) {
+                                          int64_t resultBytes, bool perGroup, int64_t pairs = 1) {
     constexpr int64_t kNarrowest = 64, kWidest = 256, kDepth = 64, kNumber = 2, kMap = 128,
                       kBarriers = 16, kWord = 4, kLine = 128, kRows = 64, kLeast = 2;
     WarpgroupTiles tiles;
@@ -82,7 +82,7 @@ struct WarpgroupTiles {
                                std::max(kLeast, tiles.width * resultBytes / kLine));
     tiles.stages = (shared - tiles.buffers * buffer) / stage;
     tiles.sharedBytes = rest + tiles.buffers * buffer + tiles.stages * stage;
-    const int64_t maps = 2 * (perGroup ? tiles.stages + 1 : 1) + kWarpgroups;
+    const int64_t maps = 2 * (perGroup ? tiles.stages + 1 : pairs) + kWarpgroups;
     // And the sums of a part of a tile.
     tiles.scratchBytes = tiles.blocks * (maps * kMap + kSide * tiles.width * 4);
     return tiles.stages >= kLeast ? std::optional(tiles) : std::nullopt;
@@ -90,21 +90,30 @@ struct WarpgroupTiles {
 
   void launch(StepLauncher &launcher, StringRef name, StringRef call,
               ArrayRef<Value> operands) const {
-    const SmallVector<std::string> known = parameterTypes(operands[0], operands[3]);
-    SmallVector<StringRef> types(known.begin(), known.end());
-    types.append({"unsigned char *", "int *"});
-    SmallVector<Value> args(operands);
-    args.push_back(
-        plan::BufferOp::create(launcher.b, operands[0].getLoc(),
+    const SmallVector<std::string> types = parameterTypes(operands[0], operands[3]);
+    Arguments args;
+    for (auto [operand, type] : llvm::zip_equal(operands, types)) {
+      args.add(operand, args.values.size() < 3 ? plan::kRead : plan::kWrite);
+      args.types.back() = type;
+    }
+    launch(launcher, name, call, "a0, a1, a2, a3", std::move(args));
+  }
+
+  /// A call of a template with these operands, behind its first arguments.
+  void launch(StepLauncher &launcher, StringRef name, StringRef call, StringRef operands,
+              Arguments args) const {
+    Value scratch =
+        plan::BufferOp::create(launcher.b, args.values.front().getLoc(),
                                MemRefType::get({scratchBytes / 4}, launcher.b.getI32Type()),
-                               plan::Segment::transient, plan::Category::workspace, IntegerAttr()));
-    args.push_back(launcher.ownCounters(kWarpgroups * blocks));
-    launcher.launch(
-        name, types,
-        llvm::formatv("{0}, {1}, {2}, {3}>(a0, a1, a2, a3, a4, a5);", call, width, stages, buffers)
-            .str(),
-        {blocks, 1, 1, kWarpgroupThreads, sharedBytes}, args,
-        {plan::kRead, plan::kRead, plan::kRead, plan::kWrite, plan::kWrite, plan::kUpdate});
+                               plan::Segment::transient, plan::Category::workspace, IntegerAttr());
+    const std::string place = args.add(scratch, plan::kWrite);
+    args.types.back() = "unsigned char *";
+    const std::string done = args.add(launcher.ownCounters(kWarpgroups * blocks), plan::kUpdate);
+    launcher.launch(name, SmallVector<StringRef>(args.types.begin(), args.types.end()),
+                    llvm::formatv("{0}, {1}, {2}, {3}>({4}, {5}, {6});", call, width, stages,
+                                  buffers, operands, place, done)
+                        .str(),
+                    {blocks, 1, 1, kWarpgroupThreads, sharedBytes}, args.values, args.access);
   }
 };
 
@@ -123,6 +132,15 @@ bool isMapped(Value matrix) {
          plan::alignmentOf(matrix) >= 16;
 }
 
+/// Whether templates/matmul_hopper.cuh multiplies such operands.
+bool hasWarpgroupOperands(plan::MatmulOp op) {
+  const Type in = typeOf(op.getA()).getElementType(), out = typeOf(op.getC()).getElementType();
+  return !op.getBias() && !op.getWeightScale() && !op.getScaleA() && !op.getSums() &&
+         !op.getGelu() && !op.getCompute() && isNarrowFloat(in) &&
+         typeOf(op.getB()).getElementType() == in && (out == in || out.isF32()) &&
+         isMapped(op.getA()) && isMapped(op.getB()) && isMapped(op.getC());
+}
+
 /// A matmul by the rows that there are: c = a b of the first rows of a, or (`sums`) aT b over them.
 struct CountedMatmul {
   bool sums;
@@ -131,13 +149,7 @@ struct CountedMatmul {
   /// What kCountedAttr says of a matmul that templates/matmul_hopper.cuh can do.
   static std::optional<CountedMatmul> of(plan::MatmulOp op) {
     auto mark = op->getAttrOfType<DenseI64ArrayAttr>(plan::kCountedAttr);
-    if (!mark || op.getBias() || op.getScaleA() || op.getSums() || op.getAccumulate() ||
-        op.getGelu() || op.getCompute())
-      return std::nullopt;
-    const Type in = typeOf(op.getA()).getElementType(), out = typeOf(op.getC()).getElementType();
-    if (!isNarrowFloat(in) || typeOf(op.getB()).getElementType() != in ||
-        (out != in && !out.isF32()) || !isMapped(op.getA()) || !isMapped(op.getB()) ||
-        !isMapped(op.getC()))
+    if (!mark || op.getAccumulate() || !hasWarpgroupOperands(op))
       return std::nullopt;
     const bool sums = op.getTransposeA();
     const SmallVector<int64_t, 2> withRows{0, sums ? 1 : 2}; // a and b, or a and c
@@ -157,11 +169,77 @@ struct CountedMatmul {
   }
 };
 
+/// Of all terms together.
+int64_t rowsOf(ArrayRef<CountedTerm> terms) {
+  int64_t rows = 0;
+  for (const CountedTerm &term : terms) {
+    plan::MatmulOp matmul = term.matmul;
+    rows += typeOf(matmul.getA()).getDimSize(0);
+  }
+  return rows;
+}
+
+std::optional<WarpgroupTiles> tilesOfSums(ArrayRef<CountedTerm> terms, TargetAttr target) {
+  plan::MatmulOp first = terms.front().matmul;
+  return WarpgroupTiles::of(target, typeOf(first.getC()).getDimSize(1),
+                            rowsOf(terms) / 2, // of mean numbers of rows
+                            elementBytes(typeOf(first.getC()).getElementType()),
+                            /*perGroup=*/false, static_cast<int64_t>(terms.size()));
+}
+
 } // namespace
 
 bool canCountRows(plan::MatmulOp op, TargetAttr target) {
   const auto counted = CountedMatmul::of(op);
   return counted && counted->tiles(target, op.getC());
+}
+
+bool canAddUp(ArrayRef<CountedTerm> terms, TargetAttr target) {
+  constexpr size_t kMost = 32, kOwn = 3, kOfTerm = 3; // terms; arguments of a launch, and of a term
+  if (terms.size() > kMost || kOwn + kOfTerm * terms.size() > plan::kMostArguments)
+    return false;
+  plan::MatmulOp first = terms.front().matmul;
+  return typeOf(first.getC()).getElementType().isF32() && tilesOfSums(terms, target) &&
+         llvm::all_of(terms, [&](const CountedTerm &term) {
+           plan::MatmulOp op = term.matmul;
+           const int64_t counted[] = {typeOf(op.getA()).getDimSize(0), 0, 1}; // a and b
+           auto mark = op->getAttrOfType<DenseI64ArrayAttr>(plan::kCountedAttr);
+           return (!term.count || (mark && mark.asArrayRef() == ArrayRef(counted))) &&
+                  op.getTransposeA() && !op.getTransposeB() && hasWarpgroupOperands(op) &&
+                  op.getAccumulate() == (op != first) &&
+                  plan::sameElements(op.getC(), first.getC()) &&
+                  typeOf(op.getC()) == typeOf(first.getC()) &&
+                  typeOf(op.getA()).getElementType() == typeOf(first.getA()).getElementType() &&
+                  rowStride(op.getA()) == rowStride(first.getA()) &&
+                  rowStride(op.getB()) == rowStride(first.getB());
+         });
+}
+
+void expandCountedSum(StepLauncher &launcher, ArrayRef<CountedTerm> terms) {
+  plan::MatmulOp first = terms.front().matmul;
+  const MemRefType from = typeOf(first.getA());
+  Arguments args;
+  std::string pairs;
+  for (const CountedTerm &term : terms) {
+    plan::MatmulOp op = term.matmul;
+    const int64_t rows = typeOf(op.getA()).getDimSize(0);
+    const std::string a = args.add(op.getA(), plan::kRead), b = args.add(op.getB(), plan::kRead);
+    const std::string count = term.count ? llvm::formatv("hopper_matmul::rowsOf<{0}>({1})", rows,
+                                                         args.add(term.count, plan::kRead))
+                                               .str()
+                                         : std::to_string(rows);
+    pairs += llvm::formatv("{0}{{{1}, {2}, {3}}", pairs.empty() ? "" : ", ", a, b, count);
+  }
+  const std::string c = args.add(first.getC(), plan::kWrite);
+  const std::string call =
+      llvm::formatv("const hopper_matmul::RowPair<{0}> pairs[] = {{{1}};\n"
+                    "outerOfPairs<{2}, {3}, {4}, {5}, {6}, {7}, {8}",
+                    cType(from.getElementType()), pairs, terms.size(), rowsOf(terms),
+                    from.getDimSize(1), typeOf(first.getC()).getDimSize(1), rowStride(first.getA()),
+                    rowStride(first.getB()), rowStride(first.getC()))
+          .str();
+  tilesOfSums(terms, launcher.target)
+      ->launch(launcher, "counted_sum", call, "pairs, " + c, std::move(args));
 }
 
 void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, Value count) {

@@ -187,6 +187,16 @@ void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);
 bool canCountRows(plan::MatmulOp op, TargetAttr target);
 void expandCountedMatmul(StepLauncher &launcher, plan::MatmulOp op, mlir::Value count);
 
+/// A matmul aT b that is added to others, over all of its rows or as many as `count` says.
+struct CountedTerm {
+  plan::MatmulOp matmul;
+  mlir::Value count; ///< an i32; null: all
+};
+/// Whether one launch can be the sum of such matmuls, of which all but the first are added to what
+/// is there, and that launch.
+bool canAddUp(llvm::ArrayRef<CountedTerm> terms, TargetAttr target);
+void expandCountedSum(StepLauncher &launcher, llvm::ArrayRef<CountedTerm> terms);
+
 /// A switch over a number of rows costs a graph the time to set a node and to start its case, and
 /// works on whole granules. Where every step of all switches over a number can read it by itself,
 /// these steps take their places: generated kernels whose blocks behind the last row end at once,

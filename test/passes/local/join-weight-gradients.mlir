@@ -113,7 +113,8 @@ hydra.model @elsewhere version 1 {
 
 // -----
 
-// Gathered rows end where the device says, each time elsewhere: their matmuls stay apart.
+// Gathered rows end where the device says, each time elsewhere: their matmuls stay apart where no kernel reads all
+// numbers of rows (expand-counted-sums.mlir has one that does).
 // CHECK-LABEL: hydra.model @gathered
 // CHECK-NOT: parts_in_place
 // CHECK: hydra.return

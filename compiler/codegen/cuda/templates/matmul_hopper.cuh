@@ -187,6 +187,7 @@ template <int Rows, int Groups> struct RowTiles {
 template <int Rows, int Groups, int N, int K, bool Transposed, int Width, typename T, typename O>
 struct LinearByGroups {
   static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = true;
+  static constexpr int pairs = 1; // of operands
   static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
   const T *x, *w;
   const int *offsets;
@@ -218,6 +219,7 @@ struct LinearByGroups {
 /// c[e] = a^T b over the rows of group e: [N, K].
 template <int Rows, int Groups, int N, int K, int Width, typename T, typename O> struct OuterByGroups {
   static constexpr bool aBySum = true, bBySum = true, operandsChange = true, resultChanges = false;
+  static constexpr int pairs = 1; // of operands
   static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
                        steps = (Rows / Groups + kDepth - 1) / kDepth; // of most groups, perhaps
   const T *left, *right;
@@ -250,6 +252,7 @@ template <int Rows> __device__ __forceinline__ int rowsOf(const int *count) { re
 template <int N, int K, bool Transposed, int64 XStride, int64 WStride, int64 YStride, int Width, typename T, typename O>
 struct LinearOfFirstRows {
   static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = false;
+  static constexpr int pairs = 1; // of operands
   static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
   const T *x, *w;
   int rows;
@@ -274,6 +277,7 @@ struct LinearOfFirstRows {
 template <int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, int Width, typename T, typename O>
 struct OuterOfFirstRows {
   static constexpr bool aBySum = true, bBySum = true, operandsChange = false, resultChanges = false;
+  static constexpr int pairs = 1; // of operands
   static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
                        steps = (Rows / 2 + kDepth - 1) / kDepth; // of most counts, perhaps
   const T *left, *right;
@@ -287,6 +291,71 @@ struct OuterOfFirstRows {
   }
   __device__ __forceinline__ Matrices a(const Tile &) const { return {left, N, uint32(rows), 1, AStride * sizeof(T)}; }
   __device__ __forceinline__ Matrices b(const Tile &) const { return {right, K, uint32(rows), 1, BStride * sizeof(T)}; }
+  __device__ __forceinline__ Matrices c(const Tile &) const { return {to, K, N, 1, CStride * sizeof(O)}; }
+  static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
+  static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
+};
+
+/// Two matrices of which the first rows are multiplied.
+template <typename T> struct RowPair {
+  const T *left, *right;
+  int rows;
+};
+
+/// c = the sum of a^T b over the first rows of each pair, of at most `Rows` together: [N, K]. Sums are counted as if
+/// each pair had a multiple of kDepth rows: the engine makes zeros of what is behind the last one.
+template <int Pairs, int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, int Width, typename T,
+          typename O>
+struct OuterOfPairs {
+  static constexpr bool aBySum = true, bBySum = true, operandsChange = false, resultChanges = false;
+  static constexpr int pairs = Pairs;
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
+                       steps = (Rows / 2 + kDepth - 1) / kDepth; // of most counts, perhaps
+  const RowPair<T> (&of)[Pairs];
+  O *to;
+  int sums = 0;
+
+  __device__ __forceinline__ OuterOfPairs(const RowPair<T> (&of)[Pairs], O *to) : of(of), to(to) {
+#pragma unroll
+    for (int i = 0; i < Pairs; ++i)
+      sums += padded(i);
+  }
+  __device__ __forceinline__ int padded(int i) const { return (of[i].rows + kDepth - 1) / kDepth * kDepth; }
+  __device__ __forceinline__ int count() const { return height * columns; }
+  __device__ __forceinline__ Tile at(int number) const {
+    Raster raster(number, height, columns);
+    return {0, raster.row * kHeight, raster.column * Width, sums};
+  }
+  /// The pair that has the sum k, and its sums [begin, end).
+  struct Span {
+    int pair, begin, end;
+  };
+  // Pairs are found by going through all of them: they stay in registers.
+  __device__ __forceinline__ Span spanOf(int k) const {
+    Span span = {0, 0, 0};
+#pragma unroll
+    for (int i = 0, begin = 0; i < Pairs; ++i) {
+      const int end = begin + padded(i);
+      if (begin <= k && k < end)
+        span = {i, begin, end};
+      begin = end;
+    }
+    return span;
+  }
+  __device__ __forceinline__ RowPair<T> pairAt(int number) const {
+    RowPair<T> pair = of[0];
+#pragma unroll
+    for (int i = 1; i < Pairs; ++i)
+      if (i == number)
+        pair = of[i];
+    return pair;
+  }
+  __device__ __forceinline__ Matrices a(const RowPair<T> &pair) const {
+    return {pair.left, N, uint32(pair.rows), 1, AStride * sizeof(T)};
+  }
+  __device__ __forceinline__ Matrices b(const RowPair<T> &pair) const {
+    return {pair.right, K, uint32(pair.rows), 1, BStride * sizeof(T)};
+  }
   __device__ __forceinline__ Matrices c(const Tile &) const { return {to, K, N, 1, CStride * sizeof(O)}; }
   static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
   static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
@@ -447,7 +516,7 @@ template <typename Work, typename O, int Width, int Stages, int Buffers> struct 
   static constexpr int bufferBytes = kTile * 128, columns = 128 / int(sizeof(O)); // of a buffer
   static constexpr int width = Width, buffers = Buffers;
   static_assert(Stages > 1 && Buffers > 1, "one is emptied when the next has been filled");
-  static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : 1,
+  static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : Work::pairs,
                        mapsBytes = (2 * operandMaps + kGroups) * kMapBytes;
 
   uint32 stages, results, images, barriers, words;
@@ -514,6 +583,38 @@ __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
         Stage::fetch(block.stages + ring.stage * Stage::bytes, maps, unit.tile, k, ring.full());
       }
     __syncwarp();
+  }
+}
+
+/// The same of several pairs of operands, whose maps are written when they are first fetched.
+template <typename Work, typename Block>
+__device__ __forceinline__ void fetchPairs(const Work &work, const Block &block) {
+  using Stage = typename Block::Stage;
+  const Units<Work> units(work);
+  auto ring = block.ring();
+  uint32 mapped = 0;
+  static_assert(Work::pairs <= 32, "a bit each");
+  for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
+    const Unit unit = units.at(number);
+    typename Work::Span span = {0, 0, 0};
+    for (int k = unit.begin; k < unit.end; k += kDepth, ring.next()) {
+      if (k >= span.end) {
+        span = work.spanOf(k);
+        unsigned char *to = block.maps + span.pair * 2 * kMapBytes;
+        if (!(mapped >> span.pair & 1)) {
+          const auto pair = work.pairAt(span.pair);
+          writeMap<2>(block.images, to, work.a(pair), Stage::aBoxRows);
+          writeMap<2>(block.images, to + kMapBytes, work.b(pair), Stage::bBoxRows);
+          mapped |= uint32(1) << span.pair;
+        }
+      }
+      if (threadIdx.x % 32 == 0) {
+        ring.awaitEmpty();
+        Stage::fetch(block.stages + ring.stage * Stage::bytes, block.maps + span.pair * 2 * kMapBytes, unit.tile,
+                     k - span.begin, ring.full());
+      }
+      __syncwarp();
+    }
   }
 }
 
@@ -678,10 +779,14 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
   if (group == kGroups) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-    if (warp == kGroups)
-      fetchAll(work, block);
-    else if (warp < kGroups)
+    if (warp == kGroups) {
+      if constexpr (Work::pairs > 1)
+        fetchPairs(work, block);
+      else
+        fetchAll(work, block);
+    } else if (warp < kGroups) {
       storeAll<O>(work, block, warp);
+    }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
     multiplyAll<T, O, Width>(work, block, group);
@@ -725,6 +830,16 @@ __device__ __forceinline__ void outerOfFirstRows(const T *a, const T *b, const i
   using namespace hopper_matmul;
   using Work = OuterOfFirstRows<Rows, N, K, AStride, BStride, CStride, Width, T, O>;
   multiplyTiles<T, O, Width, Stages, Buffers>(Work{a, b, rowsOf<Rows>(count), c}, scratch, done);
+}
+
+/// OuterOfPairs; the same.
+template <int Pairs, int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, int Width, int Stages,
+          int Buffers, typename T, typename O>
+__device__ __forceinline__ void outerOfPairs(const hopper_matmul::RowPair<T> (&pairs)[Pairs], O *c,
+                                             unsigned char *scratch, int *done) {
+  using namespace hopper_matmul;
+  using Work = OuterOfPairs<Pairs, Rows, N, K, AStride, BStride, CStride, Width, T, O>;
+  multiplyTiles<T, O, Width, Stages, Buffers>(Work(pairs, c), scratch, done);
 }
 
 #endif // __CUDA_ARCH_FEAT_SM90_ALL
