@@ -266,11 +266,25 @@ hydra.model @hydra version 1 {
 
   // What the block's value is once recursion `r` has made `passed` of the tokens in `active`: `sum` so far.
   hydra.def @value_after(%passed, %sum, %active, %r, %route) {
-    %distance = hydra.let %route.position - %r
-    %weight = hydra.let exp(-(%distance * %distance))
+    %weight = hydra.let @weight_at(%r, %route)
     // The value itself, unless tokens keep that of a deeper recursion; its derivative goes to the router too.
     %value = hydra.let when(mor == static, %sum + %passed * (%weight / %route.total),
         select(%route.depth >= %r + 0.5, %sum, select(%active, %passed * (%weight + 1 - detach(%weight)), %sum)))
+    hydra.yield %value
+  }
+  hydra.def @weight_at(%r, %route) {
+    %distance = hydra.let %route.position - %r
+    %weight = hydra.let exp(-(%distance * %distance))
+    hydra.yield %weight
+  }
+
+  // The same of all recursions together, where nothing changes tokens that stay behind: what `passed` in the end, by the
+  // weight of the last recursion that a token was in.
+  hydra.def @value_at_end(%passed, %route) {
+    %later = hydra.let iota(axis = 2, shape = [1, 1, R - 1], dtype = f32) + 1
+    %last = hydra.let sum(cast(%route.depth >= %later - 0.5, to = f32), 2)
+    %weight = hydra.let @weight_at(%last, %route)
+    %value = hydra.let %passed * (%weight + 1 - detach(%weight))
     hydra.yield %value
   }
 
@@ -335,11 +349,12 @@ hydra.model @hydra version 1 {
           carry(%cur = %passed0, %sum = %value0, %says = %router0) {
         %active = hydra.let when(mor == dynamic, %route.depth, constant(value = R, shape = [B, S, 1])) >= %r - 0.5
         %passed, %row, %next = hydra.call @pass(%cur, %bias, %embed, %active, some = true)
-        %value = hydra.let @value_after(%passed, %sum, %active, %r, %route)
+        %value = hydra.let when(mor == dynamic and not mod == static, %sum, @value_after(%passed, %sum, %active, %r, %route))
         hydra.yield %row, %passed, %value, %next
       }
       %all = hydra.concat %row0, %later axis = 0
-      hydra.yield %value, %all, %last
+      %own = hydra.let when(mor == dynamic and not mod == static, @value_at_end(%end, %route), %value)
+      hydra.yield %own, %all, %last
     }
     %depth = hydra.let reshape(when(mor == static, %route.position, %route.depth), [B * S])
     %block = hydra.bundle value = %value, passed = %rows, router = %router, ponder = %ponder, depth = %depth, p = %p
