@@ -19,20 +19,20 @@ hydra.model @llama version 1 {
 
   hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
 
-  hydra.param @tok_emb [V, D] init = normal(0.02) from "model.embed_tokens.weight"
+  hydra.param @tok_emb [V, D] init = normal(0.02)
   hydra.stack @layers[L] {
-    hydra.param @norm1 [D]     init = ones         from "model.layers.{layer}.input_layernorm.weight"
-    hydra.param @wq    [D, D]  init = normal(0.02) from "model.layers.{layer}.self_attn.q_proj.weight"
-    hydra.param @wk    [Dk, D] init = normal(0.02) from "model.layers.{layer}.self_attn.k_proj.weight"
-    hydra.param @wv    [Dk, D] init = normal(0.02) from "model.layers.{layer}.self_attn.v_proj.weight"
-    hydra.param @wo    [D, D]  init = normal(0.02) from "model.layers.{layer}.self_attn.o_proj.weight"
-    hydra.param @norm2 [D]     init = ones         from "model.layers.{layer}.post_attention_layernorm.weight"
-    hydra.param @gate  [F, D]  init = normal(0.02) from "model.layers.{layer}.mlp.gate_proj.weight"
-    hydra.param @up    [F, D]  init = normal(0.02) from "model.layers.{layer}.mlp.up_proj.weight"
-    hydra.param @down  [D, F]  init = normal(0.02) from "model.layers.{layer}.mlp.down_proj.weight"
+    hydra.param @norm1 [D]     init = ones
+    hydra.param @wq    [D, D]  init = normal(0.02)
+    hydra.param @wk    [Dk, D] init = normal(0.02)
+    hydra.param @wv    [Dk, D] init = normal(0.02)
+    hydra.param @wo    [D, D]  init = normal(0.02)
+    hydra.param @norm2 [D]     init = ones
+    hydra.param @gate  [F, D]  init = normal(0.02)
+    hydra.param @up    [F, D]  init = normal(0.02)
+    hydra.param @down  [D, F]  init = normal(0.02)
   }
-  hydra.param @norm    [D]    init = ones         from "model.norm.weight"
-  hydra.param @lm_head [V, D] init = normal(0.02) from "lm_head.weight"
+  hydra.param @norm    [D]    init = ones
+  hydra.param @lm_head [V, D] init = normal(0.02)
 
   // For rows of several documents: where in the row a token's document begins, and how far behind that the token is [B, S].
   hydra.def @documents(%tokens) {

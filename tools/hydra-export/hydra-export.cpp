@@ -42,10 +42,11 @@ constexpr llvm::StringLiteral kOverview =
     "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a run or a folder "
     "of "
     "checkpoints, and then\n"
-    "stands for the newest. The model says by `from` what files of others call its parameters. The "
-    "configuration\n"
-    "is the one that the model was imported with; it is copied, with the number format of the "
-    "weights.\n"
+    "stands for the newest. The model says by `from` what files of others call its parameters, or "
+    "has the\n"
+    "parameters of hydra-import. The configuration is the one that the model was imported with; it "
+    "is copied,\n"
+    "with the number format of the weights.\n"
     "What a plan of hydrac --lora has trained is exported alone (--adapter), as PEFT has it, or "
     "added to the\n"
     "parameters (--merge); without --config and --model that is a file under the names of the "
@@ -271,6 +272,34 @@ LogicalResult loadModel(const Options &options, ParsedModel &model) {
                     {options.set.begin(), options.set.end()});
 }
 
+/// Whether a model says of no parameter which tensor of others it is, and has the parameters of
+/// another one, by name and shape.
+bool isUnnamedTwin(ModelOp model, const std::vector<frontend::NamedParameter> &table) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+    if (param.getOrigin())
+      return false;
+    const llvm::ArrayRef<int64_t> shape = param.getBoundType().getShape();
+    shapes[param.getSymName().str()].assign(shape.begin(), shape.end());
+  }
+  return shapes.size() == table.size() && std::ranges::all_of(table, [&](const auto &parameter) {
+           const auto found = shapes.find(parameter.name);
+           return found != shapes.end() && found->second == parameter.shape;
+         });
+}
+
+/// What the model says of its parameters. One that says nothing, and has those of the model that
+/// hydra-import would make of the configuration, has the names of that.
+std::vector<frontend::NamedParameter>
+tableOf(ModelOp model, const std::optional<frontend::Architecture> &architecture) {
+  ParsedModel imported;
+  if (architecture && succeeded(loadExpected(*architecture, {}, imported)))
+    if (std::vector<frontend::NamedParameter> table = frontend::namesOf(imported.model());
+        isUnnamedTwin(model, table))
+      return table;
+  return frontend::namesOf(model);
+}
+
 /// Adapters alone.
 LogicalResult exportAdapter(const Options &options) {
   std::optional<frontend::Architecture> architecture;
@@ -281,7 +310,7 @@ LogicalResult exportAdapter(const Options &options) {
     return failure();
   const support::SafetensorsFile weights(checkedWeights(options));
   NewDirectory directory(options.output.getValue());
-  frontend::exportAdapter(weights, frontend::namesOf(model.model()),
+  frontend::exportAdapter(weights, tableOf(model.model(), architecture),
                           frontend::statesOf(model.model()), options.dtype.dtype(), baseOf(options),
                           directory.path(), architecture ? &*architecture : nullptr);
   directory.commit();
@@ -307,7 +336,7 @@ LogicalResult exportModel(const Options &options) {
   ParsedModel model;
   if (failed(loadModel(options, model)))
     return failure();
-  const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
+  const std::vector<frontend::NamedParameter> table = tableOf(model.model(), architecture);
   if (architecture) {
     ParsedModel expected;
     if (failed(loadExpected(*architecture, table, expected)))
