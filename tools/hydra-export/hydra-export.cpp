@@ -272,19 +272,21 @@ LogicalResult loadModel(const Options &options, ParsedModel &model) {
                     {options.set.begin(), options.set.end()});
 }
 
-/// Whether a model says of no parameter which tensor of others it is, and has the parameters of
-/// another one, by name and shape.
-bool isUnnamedTwin(ModelOp model, const std::vector<frontend::NamedParameter> &table) {
-  std::map<std::string, std::vector<int64_t>> shapes;
-  for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-    if (param.getOrigin())
-      return false;
-    const llvm::ArrayRef<int64_t> shape = param.getBoundType().getShape();
-    shapes[param.getSymName().str()].assign(shape.begin(), shape.end());
-  }
-  return shapes.size() == table.size() && std::ranges::all_of(table, [&](const auto &parameter) {
+/// Whether a model says of no parameter which tensor of others it is.
+bool isUnnamed(ModelOp model) {
+  return llvm::none_of(model.getBody().getOps<ParamOp>(),
+                       [](ParamOp param) { return param.getOrigin().has_value(); });
+}
+
+/// Whether a model has the parameters of a table, by name and shape.
+bool hasParameters(ModelOp model, const std::vector<frontend::NamedParameter> &table) {
+  std::map<StringRef, ArrayRef<int64_t>> shapes;
+  for (ParamOp param : model.getBody().getOps<ParamOp>())
+    shapes[param.getSymName()] = param.getBoundType().getShape();
+  return shapes.size() == table.size() &&
+         llvm::all_of(table, [&](const frontend::NamedParameter &parameter) {
            const auto found = shapes.find(parameter.name);
-           return found != shapes.end() && found->second == parameter.shape;
+           return found != shapes.end() && found->second == ArrayRef<int64_t>(parameter.shape);
          });
 }
 
@@ -293,9 +295,9 @@ bool isUnnamedTwin(ModelOp model, const std::vector<frontend::NamedParameter> &t
 std::vector<frontend::NamedParameter>
 tableOf(ModelOp model, const std::optional<frontend::Architecture> &architecture) {
   ParsedModel imported;
-  if (architecture && succeeded(loadExpected(*architecture, {}, imported)))
+  if (architecture && isUnnamed(model) && succeeded(loadExpected(*architecture, {}, imported)))
     if (std::vector<frontend::NamedParameter> table = frontend::namesOf(imported.model());
-        isUnnamedTwin(model, table))
+        hasParameters(model, table))
       return table;
   return frontend::namesOf(model);
 }

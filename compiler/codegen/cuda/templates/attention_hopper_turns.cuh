@@ -140,7 +140,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
   T *const shared = reinterpret_cast<T *>(blocks1024);
   // o leaves through the place of the queries.
   constexpr int size = kTileSize<(Width > ValueWidth ? Width : ValueWidth)>, keysSize = kTileSize<Width, kKeys>,
-                valuesSize = kTileSize<ValueWidth, kKeys>, fetching = Groups == 3 ? 32 : 40;
+                valuesSize = kTileSize<ValueWidth, kKeys>, fetching = kFetchingRegisters<Groups>;
   T *keyTiles = shared + 2 * Groups * size, *valueTiles = keyTiles + Stages * keysSize;
   using Block = QueryBlock<Groups, Queries, Keys, kKeys>;
   T *barriers = valueTiles + Stages * valuesSize;
