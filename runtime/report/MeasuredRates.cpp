@@ -88,7 +88,7 @@ double MeasuredRates::microseconds(const StepWork &work) const {
     sum += weight * std::log(step->microseconds / step->limit);
     weights += weight;
   }
-  return work.limit * std::exp(sum / weights);
+  return work.limitOfAll() * std::exp(sum / weights);
 }
 
 std::string MeasuredRates::text(size_t indent) const {

@@ -14,9 +14,14 @@ namespace hydra::report {
 /// the target's rates allow.
 struct StepWork {
   std::string kind;          ///< `matmul.bf16`, `attention_forward.bf16`, `norm`
-  std::vector<double> sizes; ///< of a matmul rows, columns, depth and matrices; else bytes and
-                             ///< FLOPs of a byte; all above 0
+  std::vector<double> sizes; ///< of a matmul rows, columns, depth and matrices; else bytes, of all
+                             ///< the device if it were occupied, and FLOPs of a byte; all above 0
   double limit = 0;          ///< microseconds that the rates allow
+  double share = 1; ///< of the device, that it occupies for as long as one block works: of a
+                    ///< scan whose blocks are fewer than multiprocessors; above 0
+
+  /// What the rates would allow if that occupied all of the device, in microseconds.
+  double limitOfAll() const { return limit / share; }
 };
 
 /// What a step of a plan does.
@@ -35,7 +40,7 @@ size_t sizesOf(std::string_view kind);
 /// A step that was measured alone.
 struct MeasuredStep {
   std::vector<double> sizes;
-  double limit = 0, microseconds = 0;
+  double limit = 0, microseconds = 0; ///< limitOfAll
 };
 
 /// The field `measured` of a target's description, {"about", "exclusive", "gap_microseconds",
@@ -46,7 +51,7 @@ struct MeasuredRates {
   planfile::Sharing sharing;
   std::map<std::string, std::vector<MeasuredStep>> steps; ///< by kind
 
-  /// The microseconds of a step that runs alone: its limit times what is measured over the limit,
+  /// The microseconds of a step that runs alone: its limitOfAll times what is measured over that,
   /// which is interpolated between measured steps of its kind by the logarithms of their sizes. The
   /// limit itself where none of its kind was measured.
   double microseconds(const StepWork &work) const;

@@ -68,6 +68,19 @@ std::string_view formatOf(const Plan &plan, const Step &step) {
   return support::irName(runtime::dtypeOf(argument(plan, step, 0)));
 }
 
+/// As many as the bytes of a step are estimated to make.
+double blocksByBytes(const Step &step) { return double(step.cost()->bytes()) / kBlockBytes; }
+
+/// A scan has a block for each of its slices, whatever its bytes. 0: it is no scan, or its kernel
+/// does not say.
+double blocksOfScan(const Plan &plan, const Step &step) {
+  const Launch *launch = step.action_as_Launch();
+  if (!launch || step.op_class() != OpClass::scan)
+    return 0;
+  const Dim3 &grid = *plan.kernels()->Get(launch->kernel())->grid();
+  return double(grid.x()) * grid.y() * grid.z();
+}
+
 } // namespace
 
 double limitOf(const Step &step) {
@@ -78,13 +91,9 @@ double shareOf(const Plan &plan, const Step &step) {
   const uint32_t processors = plan.target()->multiprocessors();
   if (processors == 0)
     return 1;
-  double blocks = double(step.cost()->bytes()) / kBlockBytes;
-  // A scan has a block for each of its slices, whatever its bytes.
-  if (const Launch *launch = step.action_as_Launch(); launch && step.op_class() == OpClass::scan) {
-    const Dim3 &grid = *plan.kernels()->Get(launch->kernel())->grid();
-    if (const double all = double(grid.x()) * grid.y() * grid.z(); all > 0)
-      blocks = std::min(blocks, all);
-  }
+  double blocks = blocksByBytes(step);
+  if (const double all = blocksOfScan(plan, step); all > 0)
+    blocks = std::min(blocks, all);
   if (const Matmul *matmul = step.action_as_Matmul()) {
     const std::vector<double> sizes = matmulSizes(plan, step, *matmul);
     const bool scalar = formatOf(plan, step) == "f32" && matmul->compute() == DType::f32;
@@ -104,7 +113,11 @@ StepWork workOf(const Plan &plan, const Step &step) {
     return work;
   }
   const double bytes = std::max(1.0, double(step.cost()->bytes()));
-  work.sizes = {bytes, std::max(kLeastIntensity, double(step.cost()->flops()) / bytes)};
+  // A scan of a block for each head takes as long for 64 heads as for 16.
+  if (const double all = blocksOfScan(plan, step); all > 0 && all < blocksByBytes(step))
+    work.share = std::min(1.0, all / std::max(1U, plan.target()->multiprocessors()));
+  work.sizes = {bytes / work.share,
+                std::max(kLeastIntensity, double(step.cost()->flops()) / bytes)};
   work.kind = EnumNameOpClass(step.op_class());
   if (step.op_class() != OpClass::attention)
     return work;

@@ -96,7 +96,7 @@ void Calibration::addSteps(const PlanFile &file, Executor &executor, int repeats
       return work.limit;
     if (work.limit > 0) {
       Times &same = steps[work.kind][work.sizes];
-      same.limits.push_back(work.limit);
+      same.limits.push_back(work.limitOfAll());
       same.microseconds.push_back(found->second);
     }
     return found->second;

@@ -57,6 +57,15 @@ TEST(MeasuredRates, BetweenMeasuredStepsSharesOfTheLimitAreBetween) {
       << "in the middle of both logarithms";
 }
 
+TEST(MeasuredRates, FewBlocksTakeAsLongAsMore) {
+  const MeasuredRates rates = someRates();
+  const auto ofBlocks = [&](double blocks) { // of 64, each of which moves as much
+    return rates.microseconds({"norm", {1e6, 1}, 2 * blocks / 64, blocks / 64});
+  };
+  EXPECT_NEAR(ofBlocks(64), 3, 1e-9);
+  EXPECT_NEAR(ofBlocks(16), ofBlocks(64), 1e-9);
+}
+
 TEST(MeasuredRates, OtherKindsKeepTheirLimits) {
   EXPECT_EQ(someRates().microseconds({"scan", {1e6, 1}, 7}), 7);
   EXPECT_EQ(someRates().microseconds({"norm", {1e6, 1}, 0}), 0);
@@ -108,6 +117,29 @@ TEST(StepWork, OfMatmulsThatNoExecutorTakes) {
   const runtime::PlanFile file = builder.load();
   for (const Block *block : *file.plan().programs()->Get(0)->blocks())
     EXPECT_EQ(shareOf(file.plan(), *block->node_as_Step()), 0.25);
+}
+
+TEST(StepWork, ScansOfFewLongBlocksOccupyTheseAlone) {
+  hydra::test::PlanBuilder builder;
+  builder.plan.target->multiprocessors = 8;
+  const uint32_t x = builder.tensor("x", {8}), y = builder.tensor("y", {8});
+  const uint32_t kernel = builder.kernel("loop_0", 2);
+  builder.plan.kernels[kernel]->grid = Dim3(2, 1, 1);
+  const auto scan = [&](uint64_t bytes) {
+    auto block = launch("loop", kernel, 0, 0, {reads(x), writes(y)});
+    block->node.AsStep()->cost = Cost(1, bytes, 5);
+    block->node.AsStep()->op_class = OpClass::scan;
+    return block;
+  };
+  builder.program("train", blocks(scan(1 << 20), scan(1 << 10)));
+  const PackedPlan packed(builder.plan);
+  const auto &steps = *packed->programs()->Get(0)->blocks();
+  const StepWork work = workOf(*packed, *steps.Get(0)->node_as_Step());
+  EXPECT_EQ(work.share, 0.25);
+  EXPECT_EQ(work.sizes[0], 4 << 20);
+  EXPECT_EQ(work.limit, 5);
+  EXPECT_EQ(work.limitOfAll(), 20);
+  EXPECT_EQ(workOf(*packed, *steps.Get(1)->node_as_Step()).share, 1) << "too short to be of blocks";
 }
 
 TEST(PlanTimes, StepsAndTotals) {
