@@ -74,6 +74,7 @@ public:
         return std::nullopt;
       setting = *chosen;
       setting->gatherAhead.reset(); // as much as fits
+      setting->exchangeBytes.reset();
     }
     return with(kept);
   }

@@ -2,6 +2,7 @@
 #include "tools/hydrac/Lower.h"
 
 #include "passes/precision/Policy.h"
+#include "runtime/report/PlanTimes.h"
 #include "tools/hydrac/SafeForm.h"
 
 #include <fmt/ranges.h>
@@ -124,8 +125,14 @@ bool hasMoments(const planfile::PlanT &plan) {
   });
 }
 
+/// What exchanges between ranks may take of memory.
+struct ExchangeRoom {
+  int64_t gatherAhead = CompileOptions().gatherAhead;
+  std::optional<int64_t> exchangeBytes; ///< none: as the flags have it
+};
+
 static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering,
-                                int64_t gatherAhead) {
+                                const ExchangeRoom &room) {
   Lowered lowered;
   const bool timed = options.timing && lowering.care == Driver::Care::Full;
   lowered.driver = std::make_unique<Driver>(options.model, timed, lowering.care);
@@ -149,7 +156,9 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
     lowered.compile = withoutOptimization(std::move(lowered.compile), safe, *lowering.omitted);
     driver.dumpBelow("without-" + lowering.omitted->name);
   }
-  lowered.compile.gatherAhead = gatherAhead;
+  lowered.compile.gatherAhead = room.gatherAhead;
+  if (room.exchangeBytes)
+    lowered.compile.exchangeBytes = *room.exchangeBytes;
   std::vector<std::string> passes;
   if (failed(driver.run(
           [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, lowered.compile); })))
@@ -166,14 +175,29 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
 }
 
 FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering) {
-  if (lowering.care == Driver::Care::Trial && lowering.setting && lowering.setting->gatherAhead)
-    return lower(options, lowering, *lowering.setting->gatherAhead);
+  ExchangeRoom room;
+  const Setting *setting = lowering.setting;
+  if (lowering.care == Driver::Care::Trial && setting &&
+      (setting->gatherAhead || setting->exchangeBytes)) {
+    room.gatherAhead = setting->gatherAhead.value_or(room.gatherAhead);
+    room.exchangeBytes = setting->exchangeBytes;
+    return lower(options, lowering, room);
+  }
   const uint64_t most = options.memoryBudgetBytes();
-  for (int64_t ahead = CompileOptions().gatherAhead;; --ahead) {
-    FailureOr<Lowered> lowered = lower(options, lowering, ahead);
-    if (failed(lowered) || !lowered->outline || bytesOf(*lowered->outline) <= most || ahead == 0 ||
+  if (options.choosesSlices())
+    room.exchangeBytes = 0;
+  while (true) {
+    FailureOr<Lowered> lowered = lower(options, lowering, room);
+    if (failed(lowered) || !lowered->outline || bytesOf(*lowered->outline) <= most)
+      return lowered;
+    const bool sliced = !room.exchangeBytes;
+    room.exchangeBytes.reset();
+    if (!sliced && largestSum(*report::PackedPlan(*lowered->outline)) > options.sliceBytes())
+      continue;
+    if (room.gatherAhead == 0 ||
         !llvm::is_contained(lowered->emit.passes, "hydra-overlap-collectives"))
       return lowered;
+    --room.gatherAhead;
   }
 }
 

@@ -27,8 +27,9 @@ struct Lowering {
   Driver::Care care = Driver::Care::Full;
 };
 
-/// With parameters gathered as far ahead of their readers as memory allows. Reports what is wrong
-/// with the model; throws support::Error for what is wrong with flags.
+/// With parameters gathered as far ahead of their readers as memory allows, and gradients exchanged
+/// in slices where it does not allow more, unless the flags say how large these are. Reports what
+/// is wrong with the model; throws support::Error for what is wrong with flags.
 llvm::FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering = {});
 
 plan::PlanModuleOp planOf(mlir::ModuleOp module);

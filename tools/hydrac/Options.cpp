@@ -350,6 +350,10 @@ static void checkReports(const HydracOptions &options) {
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
 }
 
+bool HydracOptions::choosesSlices() const {
+  return !isGiven(exchangeBytes) && backendOf(Target::named(target)).wants().streams;
+}
+
 uint64_t HydracOptions::memoryBudgetBytes() const {
   if (!isGiven(memoryBudget))
     return Target::named(target).memoryBytes;

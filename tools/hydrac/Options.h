@@ -92,7 +92,8 @@ struct HydracOptions {
       "exchange-bytes", cl::value_desc("BYTES"), cl::cat(category),
       cl::location(compile.exchangeBytes),
       cl::desc("--mesh: what a rank receives at most by one exchange of gradients: larger ones are "
-               "made in slices; 0: no bound (default: 268435456)")};
+               "made in slices; 0: no bound (default: 268435456, on GPUs only where the plan else "
+               "takes more than the memory)")};
   BoundInteger<0> wholeBelow{"whole-below", cl::value_desc("N"), cl::cat(category),
                              cl::location(compile.wholeBelow),
                              cl::desc("--shard: parameters of fewer elements are not cut "
@@ -309,6 +310,10 @@ struct HydracOptions {
   bool impliesSafeForm() const;
   /// Bytes that the plan may take. Throws Error for a size that is none.
   uint64_t memoryBudgetBytes() const;
+  /// Whether what ranks add up is exchanged in slices where memory does not allow more.
+  bool choosesSlices() const;
+  /// Bytes that a rank receives at most at a time then.
+  uint64_t sliceBytes() const { return static_cast<uint64_t>(compile.exchangeBytes); }
   /// Whether reports of a plan are asked for.
   bool reports() const;
 };

@@ -3,8 +3,9 @@
 
 #include "compiler/Backends.h"
 #include "passes/precision/Policy.h"
+#include "runtime/plan/PlanFile.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -92,6 +93,27 @@ static bool choosesResharding(const HydracOptions &options, const CompileOptions
          !isGiven(options.resharding);
 }
 
+/// What ranks add up is exchanged whole, if memory allows.
+static bool choosesSlices(const HydracOptions &options, const CompileOptions &compile) {
+  return !compile.binding.mesh.empty() && hasBackward(compile.mode) && options.choosesSlices();
+}
+
+uint64_t largestSum(const planfile::Plan &plan) {
+  uint64_t most = 0;
+  for (const planfile::Program *program : *plan.programs())
+    for (const planfile::Block *block : *program->blocks()) {
+      const planfile::Step *step = block->node_as_Step();
+      if (!step || step->action_type() != planfile::Action::AllToAll)
+        continue;
+      const planfile::Tensor &received = *plan.tensors()->Get(step->args()->Get(1)->tensor());
+      uint64_t bytes = support::byteSize(runtime::dtypeOf(received));
+      for (const int64_t size : *received.shape())
+        bytes *= static_cast<uint64_t>(size);
+      most = std::max(most, bytes);
+    }
+  return most;
+}
+
 Setting SettingChoices::fastestSetting(const HydracOptions &options,
                                        const CompileOptions &compile) {
   Setting setting;
@@ -102,6 +124,8 @@ Setting SettingChoices::fastestSetting(const HydracOptions &options,
     setting.resharding = Resharding::Never;
   if (choosesGathers(compile))
     setting.gatherAhead = compile.gatherAhead;
+  if (choosesSlices(options, compile))
+    setting.exchangeBytes = 0;
   if (compile.offload == Offload::Optimizer) // what may be is not what is best
     setting.offload = Offload::None;
   return setting;
@@ -116,7 +140,7 @@ SettingChoices::SettingChoices(const HydracOptions &options, CompileOptions comp
   addScans(fastest);
   addPlacement();
   addResharding();
-  addGathers();
+  addExchanges(fastest);
   addSplits();
   addOffload(fastest);
 }
@@ -217,12 +241,19 @@ void SettingChoices::addResharding() {
                        }});
 }
 
-void SettingChoices::addGathers() {
-  const int64_t most = compile.gatherAhead;
-  if (choosesGathers(compile))
-    choices.push_back(
-        {kNothing, static_cast<int>(most) + 1, false,
-         [most](Setting &setting, int level) { setting.gatherAhead = most - level; }});
+/// Gradients in slices cost least; gathers that begin later, more.
+void SettingChoices::addExchanges(const planfile::Plan &fastest) {
+  const int64_t most = choosesGathers(compile) ? compile.gatherAhead : 0;
+  const bool slices = choosesSlices(options, compile) && largestSum(fastest) > options.sliceBytes();
+  const int levels = static_cast<int>(most) + (slices ? 1 : 0);
+  if (levels > 0)
+    choices.push_back({kNothing, levels + 1, false,
+                       [most, slices, bytes = compile.exchangeBytes](Setting &setting, int level) {
+                         if (slices)
+                           setting.exchangeBytes = bytes;
+                         if (setting.gatherAhead)
+                           setting.gatherAhead = most - level + (slices ? 1 : 0);
+                       }});
 }
 
 void SettingChoices::addSplits() {
@@ -305,9 +336,12 @@ std::string SettingChoices::flags(const budget::Point &point) const {
 
 std::string SettingChoices::text(const budget::Point &point) const {
   const Setting setting = at(point);
-  return flags(point) + (setting.gatherAhead && *setting.gatherAhead < compile.gatherAhead
-                             ? fmt::format(" (gathers {} ahead)", *setting.gatherAhead)
-                             : "");
+  std::vector<std::string> more;
+  if (setting.gatherAhead && *setting.gatherAhead < compile.gatherAhead)
+    more.push_back(fmt::format("gathers {} ahead", *setting.gatherAhead));
+  if (setting.exchangeBytes && *setting.exchangeBytes > 0)
+    more.push_back("gradients in slices");
+  return flags(point) + (more.empty() ? "" : fmt::format(" ({})", fmt::join(more, ", ")));
 }
 
 } // namespace hydra

@@ -15,13 +15,17 @@ struct Setting {
   std::optional<int64_t> ceChunk, scanCheckpoint;
   std::optional<Resharding> resharding;
   std::optional<Offload> offload;
-  std::optional<int64_t> gatherAhead; ///< of trials; a plan has the most that fits
+  std::optional<int64_t> gatherAhead, exchangeBytes; ///< of trials; a plan has the most that fits
   bool latePlacement = false;         ///< without hydra-place-optimizer
   int64_t split = 1;                  ///< micro-batches that each one becomes
 };
 inline constexpr int64_t kAllLayers = std::numeric_limits<int64_t>::max();
 
 void apply(const Setting &setting, CompileOptions &compile);
+
+/// The most that a rank receives in one exchange of what it adds up, in bytes; 0: it adds up
+/// nothing.
+uint64_t largestSum(const planfile::Plan &plan);
 
 /// The words of --recompute, --rounded-copies and --reshard.
 std::string recomputeText(const CompileOptions &compile);
@@ -62,7 +66,7 @@ private:
   void addScans(const planfile::Plan &fastest);
   void addPlacement();
   void addResharding();
-  void addGathers();
+  void addExchanges(const planfile::Plan &fastest);
   void addSplits();
   void addOffload(const planfile::Plan &fastest);
 
