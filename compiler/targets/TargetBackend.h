@@ -20,7 +20,7 @@ class ObjectCache;
 
 /// How code is made.
 struct CodeOptions {
-  std::filesystem::path cache; ///< where compiled GPU kernels are kept; empty: nowhere
+  std::filesystem::path cache; ///< where compiled kernels are kept; empty: nowhere
   /// For a CPU: whether LLVM improves it or writes it as it was emitted, which takes a quarter of
   /// the time to compile, several times that to run, and computes the same bits.
   bool optimised = true;

@@ -2,7 +2,8 @@
 #include "tools/hydrac/Compile.h"
 
 #include "compiler/Backends.h"
-#include "compiler/codegen/cuda/KernelCache.h"
+#include "compiler/codegen/cpu/CpuModule.h"
+#include "compiler/codegen/files/CodeFiles.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
 #include "compiler/emit/SafeForm.h"
@@ -94,11 +95,15 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
   plan::PlanModuleOp module = planOf(lowered.driver->module());
   std::string cache = options.kernelCache;
   if (!isGiven(options.kernelCache))
-    cache = cuda::KernelCache::defaultDirectory();
+    cache = CodeFiles::defaultDirectory();
   TimingScope scope = lowered.driver->time("Code generation");
   const Target &target = lowered.compile.target;
-  FailureOr<CompiledKernels> kernels = backendOf(target).compileKernels(
-      module, target, {.cache = cache, .resources = isGiven(options.kernelReport)});
+  static cpu::ObjectCache objects; // a plan and its other forms have many kernels in common
+  FailureOr<CompiledKernels> kernels =
+      backendOf(target).compileKernels(module, target,
+                                       {.cache = cache,
+                                        .objects = &objects,
+                                        .resources = isGiven(options.kernelReport)});
   if (failed(kernels))
     return failure();
   lowered.emit.code = std::move(*kernels);

@@ -287,7 +287,7 @@ struct HydracOptions {
                                 "each pass, and end")};
   cl::opt<std::string> kernelCache{
       "kernel-cache", cl::value_desc("DIR"), cl::cat(category),
-      cl::desc("where compiled GPU kernels are kept; empty: nowhere (default: hydra in the user's "
+      cl::desc("where compiled kernels are kept; empty: nowhere (default: hydra in the user's "
                "folder of caches)")};
   SwitchOption timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 

@@ -81,6 +81,10 @@ static void optimise(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
 }
 
+std::string objectsOf(const CpuTarget &target) {
+  return "object 1, " + target.level + (target.optimised ? ", optimised" : "");
+}
+
 Expected<std::vector<uint8_t>> compileObject(Module &module, const CpuTarget &target) {
   std::string problem;
   raw_string_ostream os(problem);

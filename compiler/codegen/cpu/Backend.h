@@ -6,6 +6,7 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace llvm {
@@ -20,6 +21,8 @@ llvm::Error prepareModule(llvm::Module &module, const CpuTarget &target);
 /// Sets what the back end must know of a kernel.
 void prepareFunction(llvm::Function &function, const CpuTarget &target);
 
+/// What the object follows from beside the module. To be changed with what compileObject does.
+std::string objectsOf(const CpuTarget &target);
 /// Optimises the module and compiles it to an ELF object: position independent, nothing imported.
 llvm::Expected<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuTarget &target);
 

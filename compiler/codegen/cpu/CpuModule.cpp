@@ -75,7 +75,15 @@ Expected<std::vector<uint8_t>> CpuModule::compile(const std::string &symbol,
     RowSchedule schedule = scheduleRows(kernel.program, kernel.layouts, kernel.grain);
     RowCodegen(function, schedule, kernel.grain).emit();
   }
-  return compileObject(module, target);
+  if (!files.areKept())
+    return compileObject(module, target);
+  const std::string key = CodeFiles::keyOf(objectsOf(target), module);
+  if (std::optional<CodeFiles::Entry> known = files.read(key))
+    return std::move(known->code);
+  Expected<std::vector<uint8_t>> object = compileObject(module, target);
+  if (object)
+    files.write(key, *object);
+  return object;
 }
 
 std::vector<uint8_t> ObjectCache::find(StringRef key) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/codegen/cpu/CpuTarget.h"
+#include "compiler/codegen/files/CodeFiles.h"
 #include "compiler/codegen/rows/RowProgram.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -33,9 +34,10 @@ private:
 /// the target, not on the order of adding.
 class CpuModule {
 public:
-  /// What `objects` knows is not compiled; null: nothing is known.
-  explicit CpuModule(CpuTarget target, ObjectCache *objects = nullptr)
-      : target(std::move(target)), objects(objects) {}
+  /// What `objects` or `files` know is not compiled; null: nothing is known to this process.
+  explicit CpuModule(CpuTarget target, ObjectCache *objects = nullptr,
+                     CodeFiles files = CodeFiles({}))
+      : target(std::move(target)), objects(objects), files(std::move(files)) {}
 
   /// The symbol of the kernel of a group whose rows come in grains of `grain`. `layouts`: of its
   /// inputs, then of its results that are not sums over rows. RowCodegen.h says what the function
@@ -63,6 +65,7 @@ private:
     RowType type = RowType::F32;
   };
   std::string insert(Kernel kernel);
+  /// What the files have, or LLVM made.
   llvm::Expected<std::vector<uint8_t>> compile(const std::string &symbol,
                                                const Kernel &kernel) const;
   /// What the cache has, or compiled.
@@ -71,6 +74,7 @@ private:
 
   CpuTarget target;
   ObjectCache *objects;
+  CodeFiles files;
   std::map<std::string, Kernel> kernels; ///< by symbol
 };
 

@@ -24,6 +24,9 @@ static constexpr StringLiteral kTriple = "nvptx64-nvidia-cuda";
 /// What ptxas of CUDA 12.7 and drivers from 565 on take; sm_120 needs it.
 static constexpr StringLiteral kPtxVersion = "+ptx87";
 
+/// What a text follows from beside its module. To be changed with what makes texts of modules here.
+static constexpr StringLiteral kTextsOf = "PTX 1";
+
 static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
   os << '[';
   interleaveComma(numbers, os);
@@ -155,6 +158,12 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   if (early)
     waitForEarlier(function);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));
+  std::string key;
+  if (files.areKept()) {
+    key = CodeFiles::keyOf(kTextsOf, module);
+    if (std::optional<CodeFiles::Entry> known = files.read(key))
+      return std::string(known->code.begin(), known->code.end());
+  }
   std::string problem;
   raw_string_ostream os(problem);
   if (verifyModule(module, &os))
@@ -166,6 +175,7 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::AssemblyFile))
     return createStringError("the NVPTX back end cannot write PTX");
   passes.run(module);
+  files.write(key, arrayRefFromStringRef(StringRef(bytes.data(), bytes.size())));
   return std::string(bytes.begin(), bytes.end());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/codegen/cuda/RowKernel.h"
+#include "compiler/codegen/files/CodeFiles.h"
 
 #include "llvm/Support/Error.h"
 
@@ -17,8 +18,10 @@ public:
   /// Such as `sm_90a`.
   /// `early`: kernels wait for those in front of them in their stream, and may be launched before
   /// these have ended.
-  PtxModule(std::string architecture, bool early, const RowThreads &threads)
-      : architecture(std::move(architecture)), early(early), threads(threads) {}
+  /// What `files` have is not compiled.
+  PtxModule(std::string architecture, bool early, const RowThreads &threads, CodeFiles files)
+      : architecture(std::move(architecture)), early(early), threads(threads),
+        files(std::move(files)) {}
 
   /// The symbol of the kernel of a group; see `emitRowKernel`. With several `instances` it takes a
   /// table of so many lists of arguments (plan.fbs: Kernel).
@@ -54,6 +57,7 @@ private:
   std::string architecture;
   bool early;
   RowThreads threads;
+  CodeFiles files;
   std::map<std::string, Kernel> kernels; ///< by symbol
 };
 

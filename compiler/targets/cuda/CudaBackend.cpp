@@ -51,7 +51,8 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   const cuda::KernelCache cache(how.cache);
   CompiledKernels compiled;
   const bool early = llvm::is_contained(target.features, kEarlyLaunch.str());
-  cuda::PtxModule code(target.code, early, rowThreadsOf(target));
+  cuda::PtxModule code(target.code, early, rowThreadsOf(target),
+                       CodeFiles(how.cache, CodeFiles::kOfLLVM));
   auto alignments = alignmentsOfArguments(module);
   auto instances = [](plan::KernelOp kernel) { return kernel.getInstances().value_or(1); };
   LogicalResult generated = generateRowKernels(
