@@ -2,6 +2,7 @@
 #include "test/unit/compiled/CompiledModel.h"
 
 #include "compiler/Backends.h"
+#include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/emit/EmitPlan.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/plan/PlanFile.h"
@@ -66,8 +67,11 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
     return {};
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
   emit.target = Target::named("cpu");
+  // With threads all is compiled again: tests compare its bytes with those of one thread.
+  static cpu::ObjectCache objects;
   FailureOr<CompiledKernels> kernels =
-      backendOf(emit.target).compileKernels(planModule, emit.target, {});
+      backendOf(emit.target)
+          .compileKernels(planModule, emit.target, {.objects = parallel ? nullptr : &objects});
   EXPECT_TRUE(succeeded(kernels)) << own.takeDiagnostics();
   if (failed(kernels))
     return {};
