@@ -89,6 +89,11 @@ static void checkRanks(const CompileOptions &compile, const planfile::PlanT &pla
                   compile.target.name);
 }
 
+/// Whether no plan is written.
+static bool isForReports(const HydracOptions &options) {
+  return options.reports() && options.output.getNumOccurrences() == 0;
+}
+
 /// The plan that was lowered, with its kernels.
 static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions &options,
                                                             Lowered &lowered) {
@@ -103,7 +108,8 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
       backendOf(target).compileKernels(module, target,
                                        {.cache = cache,
                                         .objects = &objects,
-                                        .resources = isGiven(options.kernelReport)});
+                                        .resources = isGiven(options.kernelReport),
+                                        .onlyResources = isForReports(options)});
   if (failed(kernels))
     return failure();
   lowered.emit.code = std::move(*kernels);
@@ -231,7 +237,7 @@ static LogicalResult compileWhole(const HydracOptions &options) {
   std::optional<Lowered> safe;
   std::optional<FormsWithout> without;
   Optimizations optimizations;
-  const bool onlyReports = options.reports() && options.output.getNumOccurrences() == 0;
+  const bool onlyReports = isForReports(options);
   const bool ofKernels = isGiven(options.kernelReport), withKernels = !onlyReports || ofKernels;
   if (options.hasSafeForm()) {
     FailureOr<Lowered> other =

@@ -101,11 +101,15 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     llvm::Expected<std::string> ptx = code.compile();
     if (!ptx)
       return fail(ptx.takeError());
-    auto cubin = cache.assemble(*ptx, target.code);
-    if (!cubin)
-      return fail(cubin.takeError());
-    auto [binary, text] = addCode(cubin->value_or(std::vector<uint8_t>()),
-                                  std::vector<uint8_t>(ptx->begin(), ptx->end()));
+    std::vector<uint8_t> machine;
+    if (!how.onlyResources) {
+      auto cubin = cache.assemble(*ptx, target.code);
+      if (!cubin)
+        return fail(cubin.takeError());
+      machine = std::move(*cubin).value_or(std::vector<uint8_t>());
+    }
+    auto [binary, text] =
+        addCode(std::move(machine), std::vector<uint8_t>(ptx->begin(), ptx->end()));
     for (auto &entry : compiled.kernels) {
       KernelCode &kernel = entry.second;
       cuda::LaunchShape shape = code.shapeOf(kernel.symbol);
@@ -122,10 +126,16 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   std::string source = cuda::templateSource(module);
   if (source.empty())
     return compiled;
-  llvm::Expected<cuda::CompiledSource> templates = cache.compileSource(source, target.code);
-  if (!templates)
-    return fail(templates.takeError());
-  auto [binary, text] = addCode(std::move(templates->cubin), std::move(templates->ptx));
+  cuda::CompiledSource templates;
+  if (how.onlyResources) {
+    templates.ptx.assign(source.begin(), source.end());
+  } else {
+    llvm::Expected<cuda::CompiledSource> made = cache.compileSource(source, target.code);
+    if (!made)
+      return fail(made.takeError());
+    templates = std::move(*made);
+  }
+  auto [binary, text] = addCode(std::move(templates.cubin), std::move(templates.ptx));
   for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
     if (!kernel.getLaunch())
       continue;
