@@ -19,13 +19,12 @@ set(HYDRA_PORTABLE_STUBS "${portable_stubs}" CACHE INTERNAL "")
 set(HYDRA_PORTABLE_ARCHIVES "${portable_archives}" CACHE INTERNAL "")
 
 # hydra_add_portable_tool(name)
-# The program again as <name>-portable, from the static archives of LLVM and MLIR, of which the linker takes
-# the few members it needs.
+# The program again as <name>-portable: its objects with the static archives of LLVM and MLIR, of which the linker
+# takes the few members it needs.
 function(hydra_add_portable_tool name)
-  get_target_property(sources ${name} SOURCES)
   get_target_property(libraries ${name} LINK_LIBRARIES)
   list(REMOVE_ITEM libraries MLIR LLVM)
-  add_executable(${name}-portable EXCLUDE_FROM_ALL ${sources} "${HYDRA_PORTABLE_STUBS}")
+  add_executable(${name}-portable EXCLUDE_FROM_ALL "$<TARGET_OBJECTS:${name}>" "${HYDRA_PORTABLE_STUBS}")
   target_link_libraries(${name}-portable PRIVATE
     ${libraries} -Wl,--start-group ${HYDRA_PORTABLE_ARCHIVES} -Wl,--end-group
     ZLIB::ZLIB zstd::libzstd_shared ${CMAKE_DL_LIBS})
