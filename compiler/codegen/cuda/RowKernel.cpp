@@ -91,16 +91,27 @@ void RowKernelEmitter::chooseShape() {
     if (!hasSums && chunks <= kWarp / 2) // several rows for a warp
       team = PowerOf2Ceil(chunks);
     inRegisters = team <= kMostThreads;
-    if (!inRegisters)
+    if (!inRegisters && sumsColumnsAlone()) {
+      team = kFlatThreads;
+      parts = ceilDiv(chunks, team);
+      inRegisters = true;
+    } else if (!inRegisters) {
       team = threads.ofLongRow;
-    kept = ceilDiv(chunks, team);
+    }
+    kept = ceilDiv(chunks, team * parts);
     teams = team <= kWarp && !hasSums ? threads.ofShortRows / team : 1;
     shape.threads = team * teams;
-    shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams);
+    shape.blocks = (hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams)) * parts;
   } else {
     shape.threads = std::min(kFlatThreads, roundUp(s.rows * chunks, kWarp));
     shape.blocks = ceilDiv(s.rows * chunks, shape.threads);
   }
+}
+
+bool RowKernelEmitter::sumsColumnsAlone() const {
+  return hasSums && !hasReductions && all_of(s.program.results, [&](const RowResult &result) {
+           return !s.program.isSummed(result) || isColumnSum(result);
+         });
 }
 
 void RowKernelEmitter::bindArguments() {
@@ -191,6 +202,11 @@ void RowKernelEmitter::emitTiles() {
 void RowKernelEmitter::emitRows() {
   lane = b.CreateAnd(thread, b.getInt32(kWarp - 1));
   inTeam = teams > 1 ? b.CreateURem(thread, b.getInt32(team)) : thread;
+  if (parts > 1) {
+    Value *part = b.CreateURem(block, b.getInt32(parts));
+    inTeam = b.CreateAdd(b.CreateMul(part, b.getInt32(team)), thread);
+    block = b.CreateUDiv(block, b.getInt32(parts));
+  }
   if (!hasSums) {
     Value *row = block;
     if (teams > 1)
@@ -350,7 +366,7 @@ void RowKernelEmitter::accumulateExponentials(AllocaInst *maximum, AllocaInst *s
 void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> body) {
   if (inRegisters) {
     for (int64_t k = 0; k < kept; ++k)
-      body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks));
+      body(keptChunk(row, k));
     return;
   }
   Value *from = b.CreateZExt(inTeam, b.getInt64Ty());
@@ -367,6 +383,11 @@ void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> b
     body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(first)), (first - whole) / team,
                  first + team > chunks));
   tiles.clear();
+}
+
+Chunk RowKernelEmitter::keptChunk(Value *row, int64_t k) {
+  return chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k,
+                 (k + 1) * team * parts > chunks);
 }
 
 Chunk RowKernelEmitter::chunkOf(Value *row, Value *index, unsigned number, bool guarded) {

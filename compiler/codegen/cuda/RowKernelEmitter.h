@@ -65,6 +65,8 @@ private:
   //===-- Shape -----------------------------------------------------------------------------===//
 
   void chooseShape();
+  /// Whether nothing in a row depends on its other columns, so that blocks can share them out.
+  bool sumsColumnsAlone() const;
   void bindArguments();
   /// How many rows there are (i32).
   Value *rowsThere() { return countedRows ? countedRows : b.getInt32(s.rows); }
@@ -89,6 +91,8 @@ private:
                               const Chunk &chunk);
   /// Runs the body for every chunk of the row that is this thread's.
   void forChunks(Value *row, function_ref<void(const Chunk &)> body);
+  /// The k-th chunk of those that this thread has in registers.
+  Chunk keptChunk(Value *row, int64_t k);
   /// A thread without a chunk computes the first one again and stores nothing.
   Chunk chunkOf(Value *row, Value *index, unsigned number, bool guarded);
   void enterRow(Value *row);
@@ -202,6 +206,7 @@ private:
   bool hasReductions = false, hasSums = false, inRegisters = false;
   int64_t columns = 1, width = 1, chunks = 1; ///< elements of a row, of a chunk; chunks of a row
   int64_t team = 1, teams = 1, kept = 1; ///< threads of a row, rows of a block, chunks of a thread
+  int64_t parts = 1;                     ///< blocks that share out the columns of a row
   Value *thread = nullptr, *block = nullptr, *lane = nullptr, *inTeam = nullptr;
   Value *currentRow = nullptr, *isFirstRow = nullptr;
   Value *rowValid = nullptr;                  ///< whether there is such a row; null: always

@@ -167,8 +167,7 @@ std::vector<AllocaInst *> RowKernelEmitter::makeSums(int64_t count) {
 void RowKernelEmitter::keepColumns() {
   currentRow = b.getInt32(0);
   for (int64_t k = 0; k < kept; ++k) {
-    Chunk chunk = chunkOf(b.getInt32(0), b.CreateAdd(inTeam, b.getInt32(k * team)), k,
-                          (k + 1) * team > chunks);
+    Chunk chunk = keptChunk(b.getInt32(0), k);
     for (auto [i, node] : enumerate(s.program.nodes))
       if (node.form == RowForm::Column && node.kind != Kind::SumRows)
         keptTiles[{i, k}] = evaluateTile(i, chunk);
@@ -214,8 +213,7 @@ Value *RowKernelEmitter::partialPointer(unsigned number, Value *column) {
 
 void RowKernelEmitter::storeColumnSums(unsigned number, AllocaInst *sums) {
   for (int64_t k = 0; k < kept; ++k) {
-    Chunk chunk =
-        chunkOf(nullptr, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks);
+    Chunk chunk = keptChunk(nullptr, k);
     whenValid(chunk, [&] {
       for (int64_t v = 0; v < width; ++v)
         b.CreateAlignedStore(load(sums, k * width + v),

@@ -297,8 +297,7 @@ void RowKernelEmitter::prefetch(Value *row) {
       continue;
     Value *base = elementPointer(inputs[i], offsetOf(s.inputs[i].rows, row), input.type);
     for (int64_t k = 0; k < kept; ++k) {
-      Chunk chunk =
-          chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks);
+      Chunk chunk = keptChunk(row, k);
       prefetchChunk(coming[{i, k}], base, i, chunk.column);
     }
   }
