@@ -3,6 +3,7 @@
 # That machine needs NVIDIA's driver, CUDA 13's cuBLASLt and NCCL; no compiler and no MLIR.
 # Usage: tools/gpu/pack-ranks.sh [BUILD] [GPUS] [TARGET]    writes BUILD/gpu-ranks.tar.xz, for 2 GPUs and h200 unless said otherwise;
 #                                                           there: tar xf gpu-ranks.tar.xz && gpu-ranks/ranks.sh
+#        REDUCE=bf16 tools/gpu/pack-ranks.sh                for rows that send gradients in 16 bits
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/dev} gpus=${2:-2} target=${3:-h200}
@@ -63,20 +64,22 @@ f32-ddp --no-clip
 halves-fsdp --precision=bf16 --split-master --shard=fsdp
 AGAIN
 
-# The rows of docs/laboratory.md: a name, rows of the batch of one GPU, and flags.
-while read -r name batch flags; do
-  compile models/cs336.mlir --precision=bf16 $flags --batch="$batch" -o "$out/bench/$name-one.fb"
-  for kind in ddp zero1 fsdp; do
-    compile models/cs336.mlir --precision=bf16 $flags --batch=$((batch * gpus)) --mesh="data:$gpus" --shard=$kind \
-      -o "$out/bench/$name-$kind.fb"
+# The rows of docs/laboratory.md: a name, rows of the batch of one GPU, kinds, and flags. As many layers of the 47B as
+# leave a GPU the memory that it would have as one of eight with all 48.
+while read -r name batch kinds flags; do
+  for kind in ${kinds//,/ }; do
+    read -ra shard <<< "--batch=$((batch * gpus)) --mesh=data:$gpus --reduce=${REDUCE:-f32} --shard=${kind%-never}"
+    [[ $kind == *-never ]] && shard+=(--reshard=never)
+    [[ $kind == one ]] && shard=(--batch="$batch")
+    compile $flags --precision=bf16 --no-clip "${shard[@]}" -o "$out/bench/$name-$kind.fb"
   done
-  compile models/cs336.mlir --precision=bf16 $flags --batch=$((batch * gpus)) --mesh="data:$gpus" --shard=fsdp \
-    --reshard=never -o "$out/bench/$name-fsdp-never.fb"
-done << 'ROWS'
-small-4x1024 4 --preset=small --seq=1024 --no-clip
-medium-4x512 4 --preset=medium --seq=512 --no-clip
-xl-4x512 4 --preset=xl --seq=512 --no-clip
-2.7B-4x1024 4 --preset=2.7B --seq=1024 --no-clip
+done << ROWS
+small-4x1024 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=small --seq=1024
+medium-4x512 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=medium --seq=512
+xl-4x512 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=xl --seq=512
+2.7B-4x1024 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=2.7B --seq=1024
+7B-4x2048 4 fsdp,fsdp-never models/cs336.mlir --set=D=4096,F=11008,L=32,H=32,V=32000 --seq=2048
+47B-1x2048 1 fsdp models/ttt.mlir --preset=ttt_llama_47b --set=L=$((6 * gpus)) --seq=2048 --recompute=none --split-master
 ROWS
 tar cJf "$out.tar.xz" -C "$build" gpu-ranks
 ls -l "$out.tar.xz"
