@@ -79,7 +79,7 @@ medium-4x512 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=medium -
 xl-4x512 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=xl --seq=512
 2.7B-4x1024 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=2.7B --seq=1024
 7B-4x2048 4 fsdp,fsdp-never models/cs336.mlir --set=D=4096,F=11008,L=32,H=32,V=32000 --seq=2048
-47B-1x2048 1 fsdp models/ttt.mlir --preset=ttt_llama_47b --set=L=$((6 * gpus)) --seq=2048 --recompute=none --split-master
+47B-1x2048 1 fsdp models/ttt.mlir --preset=ttt_llama_47b --set=L=$((6 * gpus)) --seq=2048 --recompute=none
 ROWS
 tar cJf "$out.tar.xz" -C "$build" gpu-ranks
 ls -l "$out.tar.xz"
