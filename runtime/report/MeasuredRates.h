@@ -14,13 +14,13 @@ namespace hydra::report {
 /// the target's rates allow.
 struct StepWork {
   std::string kind;          ///< `matmul.bf16`, `attention_forward.bf16`, `norm`
-  std::vector<double> sizes; ///< of a matmul rows, columns, depth and matrices; else bytes, of all
-                             ///< the device if it were occupied, and FLOPs of a byte; all above 0
+  std::vector<double> sizes; ///< of a matmul rows, columns, depth and matrices; else bytes, over
+                             ///< the share, and FLOPs of a byte; all above 0
   double limit = 0;          ///< microseconds that the rates allow
-  double share = 1; ///< of the device, that it occupies for as long as one block works: of a
-                    ///< scan whose blocks are fewer than multiprocessors; above 0
+  double share = 1; ///< of the multiprocessors: those of a scan with fewer blocks; else 1
 
-  /// What the rates would allow if that occupied all of the device, in microseconds.
+  /// What the rates allow for as many such blocks as there are multiprocessors, in microseconds:
+  /// they take as long as fewer.
   double limitOfAll() const { return limit / share; }
 };
 
@@ -40,7 +40,8 @@ size_t sizesOf(std::string_view kind);
 /// A step that was measured alone.
 struct MeasuredStep {
   std::vector<double> sizes;
-  double limit = 0, microseconds = 0; ///< limitOfAll
+  double limit = 0; ///< StepWork::limitOfAll
+  double microseconds = 0;
 };
 
 /// The field `measured` of a target's description, {"about", "exclusive", "gap_microseconds",
