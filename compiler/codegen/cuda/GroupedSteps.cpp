@@ -51,7 +51,8 @@ void launchGrouped(StepLauncher &launcher, StringRef name, const std::string &ca
 struct WarpgroupTiles {
   int64_t blocks, width, stages, buffers, sharedBytes, scratchBytes;
 
-  static constexpr int64_t kWarpgroups = 2, kWarpgroupThreads = 128 * (kWarpgroups + 1);
+  static constexpr int64_t kWarpgroups = 2, kWarpgroupThreads = 128 * (kWarpgroups + 1),
+                           kNarrowest = 64, kDepth = 64;
 
   /// Of results with `columns` of `resultBytes` a number, of about `sums` products each.
   /// `perGroup`: the operands' maps are written for every group, as many pairs as the ring has
@@ -59,17 +60,61 @@ struct WarpgroupTiles {
   /// warpgroups, does not say how many multiprocessors it has, or has no memory for their ring.
   static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, int64_t sums,
                                           int64_t resultBytes, bool perGroup, int64_t pairs = 1) {
-    constexpr int64_t kNarrowest = 64, kWidest = 256, kDepth = 64, kNumber = 2, kMap = 128,
-                      kBarriers = 16, kWord = 4, kLine = 128, kRows = 64, kLeast = 2;
+    // All widths multiply as much, but for what is beyond the last column: fewest bytes are read.
+    auto traffic = [&](int64_t w) { return ceilDiv(columns, w) * double(kSide + w); };
+    return ofLeast(target, traffic, sums, resultBytes, perGroup, pairs);
+  }
+
+  /// The same for results of as many rows as the device counts, up to `rows`: the width that takes
+  /// least in the mean of all numbers of rows.
+  static std::optional<WarpgroupTiles> ofCounted(TargetAttr target, int64_t rows, int64_t columns,
+                                                 int64_t sums, int64_t resultBytes) {
+    auto time = [&](int64_t w) {
+      double all = 0;
+      for (int64_t height = 1; height <= ceilDiv(rows, kSide); ++height)
+        all += timeOf(height * ceilDiv(columns, w), w, ceilDiv(sums, kDepth),
+                      target.getMultiprocessors());
+      return all;
+    };
+    return ofLeast(target, time, sums, resultBytes, /*perGroup=*/false, /*pairs=*/1);
+  }
+
+  /// Of all tiles, in steps of 256 columns, as `Units` of the template have it. A whole tile is
+  /// also stored, which nothing is multiplied beside.
+  static double timeOf(int64_t tiles, int64_t width, int64_t steps, int64_t blocks) {
+    constexpr int64_t kMostParts = 8;
+    constexpr double kStep[] = {0.5, 0.64, 0.73, 1.0}; // of 64, 128, 192 and 256 columns
+    auto part = [&](int64_t w, int64_t parts) {
+      return double(ceilDiv(steps, parts)) * kStep[w / kNarrowest - 1] +
+             (parts > 1 ? 3.3 + 0.008 * double(parts * w) : 0.0);
+    };
+    auto store = [](int64_t w) { return 0.6 + 0.0105 * double(w); };
+    const int64_t rest = tiles % blocks;
+    const double whole = double(tiles / blocks) * (part(width, 1) + store(width));
+    if (rest == 0)
+      return whole;
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t strips = 1; strips * kNarrowest <= width && rest * strips <= blocks; ++strips)
+      if (const int64_t w = width / strips; width % (kNarrowest * strips) == 0)
+        for (int64_t parts : {int64_t{1}, std::min(blocks / (rest * strips), kMostParts)})
+          least = std::min(least, part(w, parts) + store(w));
+    return whole + least;
+  }
+
+  /// With the width for which `cost` is least.
+  static std::optional<WarpgroupTiles> ofLeast(TargetAttr target,
+                                               llvm::function_ref<double(int64_t)> cost,
+                                               int64_t sums, int64_t resultBytes, bool perGroup,
+                                               int64_t pairs) {
+    constexpr int64_t kWidest = 256, kNumber = 2, kMap = 128, kBarriers = 16, kWord = 4,
+                      kLine = 128, kRows = 64, kLeast = 2;
     WarpgroupTiles tiles;
     tiles.blocks = target.getMultiprocessors();
     if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
       return std::nullopt;
-    // All widths multiply as much, but for what is beyond the last column: fewest bytes are read.
-    auto traffic = [&](int64_t w) { return ceilDiv(columns, w) * (kSide + w); };
     tiles.width = kWidest;
     for (int64_t w = kWidest - kNarrowest; w >= kNarrowest; w -= kNarrowest)
-      if (traffic(w) < traffic(tiles.width))
+      if (cost(w) < cost(tiles.width))
         tiles.width = w;
     // Short sums are stored often: as much of a tile as fits is buffered, beside three stages. Long
     // ones want four.
@@ -163,9 +208,10 @@ struct CountedMatmul {
   }
 
   std::optional<WarpgroupTiles> tiles(TargetAttr target, Value c) const {
-    const int64_t products = sums ? rows / 2 : inner; // of a mean number of rows
-    return WarpgroupTiles::of(target, width, products, elementBytes(typeOf(c).getElementType()),
-                              /*perGroup=*/false);
+    const int64_t bytes = elementBytes(typeOf(c).getElementType());
+    if (sums) // of a mean number of rows
+      return WarpgroupTiles::of(target, width, rows / 2, bytes, /*perGroup=*/false);
+    return WarpgroupTiles::ofCounted(target, rows, width, inner, bytes);
   }
 };
 

@@ -5,7 +5,8 @@
 // of k each, and runs ahead into the next tile; two warpgroups have 64 rows of the tile each, in registers, and
 // multiply what the ring has (wgmma, both operands in shared memory); a warp for each of these has the engine
 // store what it puts into buffers, 128 bytes of each row at a time, while the next tile is multiplied. Tiles that
-// do not suffice for all blocks are split along k: the last part to be done adds all of them, in their order.
+// do not suffice for all blocks are cut into strips of fewer columns, or split along k: the last part to be done adds
+// all of them, in their order.
 // Either operand may have k along its rows or along its columns. What lies outside of a matrix is zero, and is not
 // stored: the engine sees to it, so every size will do whose rows are of 16-byte pieces. Every sum has one order,
 // whichever block does it; of rows that the device counts, one for each number of rows.
@@ -136,6 +137,8 @@ template <int Pending> __device__ __forceinline__ void waitForStores() {
 
 //===-- Work -----------------------------------------------------------------------------------===//
 
+__device__ __forceinline__ int stepsOf(int sums) { return (sums + kDepth - 1) / kDepth; }
+
 /// A tile of c, of a group: where it begins, and how many are summed.
 struct Tile {
   int group, row, column, sums;
@@ -188,7 +191,7 @@ template <int Rows, int Groups, int N, int K, bool Transposed, int Width, typena
 struct LinearByGroups {
   static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = true;
   static constexpr int pairs = 1; // of operands
-  static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
+  static constexpr int width = N, columns = (N + Width - 1) / Width;
   const T *x, *w;
   const int *offsets;
   O *y;
@@ -196,6 +199,7 @@ struct LinearByGroups {
   __device__ __forceinline__ int count() const {
     return RowTiles<Rows, Groups>::find(offsets, 0x7fffffff).before * columns;
   }
+  static __device__ __forceinline__ int steps() { return stepsOf(K); }
   __device__ __forceinline__ Tile at(int number) const {
     auto group = RowTiles<Rows, Groups>::find(offsets, number / columns);
     int height = (group.end - group.begin + kHeight - 1) / kHeight;
@@ -220,12 +224,12 @@ struct LinearByGroups {
 template <int Rows, int Groups, int N, int K, int Width, typename T, typename O> struct OuterByGroups {
   static constexpr bool aBySum = true, bBySum = true, operandsChange = true, resultChanges = false;
   static constexpr int pairs = 1; // of operands
-  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
-                       steps = (Rows / Groups + kDepth - 1) / kDepth; // of most groups, perhaps
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight;
   const T *left, *right;
   const int *offsets;
   O *to;
 
+  static __device__ __forceinline__ int steps() { return stepsOf(Rows / Groups); } // of most groups, perhaps
   __device__ __forceinline__ int begin(int e) const { return grouped::beginOf<Rows, Groups>(offsets, e); }
   __device__ __forceinline__ int count() const { return Groups * height * columns; }
   __device__ __forceinline__ Tile at(int number) const {
@@ -253,11 +257,12 @@ template <int N, int K, bool Transposed, int64 XStride, int64 WStride, int64 YSt
 struct LinearOfFirstRows {
   static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = false;
   static constexpr int pairs = 1; // of operands
-  static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
+  static constexpr int width = N, columns = (N + Width - 1) / Width;
   const T *x, *w;
   int rows;
   O *y;
 
+  static __device__ __forceinline__ int steps() { return stepsOf(K); }
   __device__ __forceinline__ int height() const { return (rows + kHeight - 1) / kHeight; }
   __device__ __forceinline__ int count() const { return height() * columns; }
   __device__ __forceinline__ Tile at(int number) const {
@@ -278,12 +283,12 @@ template <int Rows, int N, int K, int64 AStride, int64 BStride, int64 CStride, i
 struct OuterOfFirstRows {
   static constexpr bool aBySum = true, bBySum = true, operandsChange = false, resultChanges = false;
   static constexpr int pairs = 1; // of operands
-  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
-                       steps = (Rows / 2 + kDepth - 1) / kDepth; // of most counts, perhaps
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight;
   const T *left, *right;
   int rows;
   O *to;
 
+  __device__ __forceinline__ int steps() const { return stepsOf(rows); }
   __device__ __forceinline__ int count() const { return height * columns; }
   __device__ __forceinline__ Tile at(int number) const {
     Raster raster(number, height, columns);
@@ -309,8 +314,7 @@ template <int Pairs, int Rows, int N, int K, int64 AStride, int64 BStride, int64
 struct OuterOfPairs {
   static constexpr bool aBySum = true, bBySum = true, operandsChange = false, resultChanges = false;
   static constexpr int pairs = Pairs;
-  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
-                       steps = (Rows / 2 + kDepth - 1) / kDepth; // of most counts, perhaps
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight;
   const RowPair<T> (&of)[Pairs];
   O *to;
   int sums = 0;
@@ -320,7 +324,8 @@ struct OuterOfPairs {
     for (int i = 0; i < Pairs; ++i)
       sums += padded(i);
   }
-  __device__ __forceinline__ int padded(int i) const { return (of[i].rows + kDepth - 1) / kDepth * kDepth; }
+  __device__ __forceinline__ int padded(int i) const { return stepsOf(of[i].rows) * kDepth; }
+  __device__ __forceinline__ int steps() const { return stepsOf(sums); }
   __device__ __forceinline__ int count() const { return height * columns; }
   __device__ __forceinline__ Tile at(int number) const {
     Raster raster(number, height, columns);
@@ -361,42 +366,58 @@ struct OuterOfPairs {
   static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
 };
 
-/// What a block does at a time: a tile, or the sums [begin, end) of one that is split.
+/// What a block does at a time: a tile, a strip of its columns, or the sums [begin, end) of one of these.
 struct Unit {
   Tile tile;
-  int begin, end;
-  int part, parts, place; // of the split tiles
+  int width, begin, end;
+  int part, parts, place; // of the strips whose sums are split
 };
 
-/// All of a launch. What is left when every block has had as many tiles as any other is split into parts, as many
-/// as there are blocks for, but not so many that adding them takes longer than they save: a part is written and
-/// read again in about the time of two steps.
-template <typename Work> struct Units {
+/// All of a launch. When every block has had as many tiles as any other, the rest is cut into strips, and the sums of
+/// strips are split, for as many blocks as there are: the way that takes least by `timeOf`, which
+/// compiler/codegen/cuda/GroupedSteps.cpp reckons with too.
+template <typename Work, int Width> struct Units {
+  static constexpr int narrowest = 64, mostParts = 8;
   const Work &work;
-  int whole, parts, count;
+  int whole, strips = 1, parts = 1, count;
 
   __device__ __forceinline__ explicit Units(const Work &work) : work(work) {
-    const int tiles = work.count(), rest = tiles % int(gridDim.x);
+    const int blocks = int(gridDim.x), tiles = work.count(), rest = tiles % blocks;
     whole = tiles - rest;
-    parts = rest == 0 ? 1 : min(int(gridDim.x) / rest, mostParts());
-    count = whole + rest * parts;
+    if (rest > 0) {
+      float least = INFINITY;
+#pragma unroll
+      for (int s = 1; s <= Width / narrowest; ++s)
+        if (Width % (narrowest * s) == 0 && rest * s <= blocks) {
+          auto consider = [&](int p) {
+            const float time = timeOf(Width / s, p);
+            if (time < least)
+              least = time, strips = s, parts = p;
+          };
+          consider(1);
+          consider(min(blocks / (rest * s), mostParts));
+        }
+    }
+    count = whole + rest * strips * parts;
   }
-  static __device__ constexpr int mostParts() {
-    int most = 1;
-    while (2 * (most + 1) * (most + 1) <= Work::steps)
-      ++most;
-    return most;
+  /// Of a part of the sums of a strip, in steps of 256 columns: they, and storing and adding parts. Measured on an H200.
+  __device__ __forceinline__ float timeOf(int width, int parts) const {
+    const float step = width == 64 ? 0.5f : width == 128 ? 0.64f : width == 192 ? 0.73f : 1.0f;
+    return (work.steps() + parts - 1) / parts * step + (parts > 1 ? 3.3f + 0.008f * parts * width : 0.0f);
   }
   __device__ __forceinline__ Unit at(int number) const {
     if (number < whole) {
-      Tile tile = work.at(number);
-      return {tile, 0, tile.sums, 0, 1, 0};
+      const Tile tile = work.at(number);
+      return {tile, Width, 0, tile.sums, 0, 1, 0};
     }
-    const int place = (number - whole) / parts, part = (number - whole) % parts;
-    Tile tile = work.at(whole + place);
-    const int64 steps = (tile.sums + kDepth - 1) / kDepth;
+    const int place = (number - whole) / parts, part = (number - whole) % parts, width = Width / strips;
+    Tile tile = work.at(whole + place / strips);
+    tile.column += place % strips * width;
+    if (tile.column >= Work::width) // a strip beside the last column
+      return {tile, width, 0, 0, 0, 1, 0};
+    const int64 steps = stepsOf(tile.sums);
     const int begin = int(steps * part / parts) * kDepth, end = int(steps * (part + 1) / parts) * kDepth;
-    return {tile, begin, min(tile.sums, end), part, parts, place};
+    return {tile, width, begin, min(tile.sums, end), part, parts, place};
   }
 };
 
@@ -435,13 +456,14 @@ template <int Stages> struct Turns {
 
 /// Of a stage: a, then b, each in blocks of 64 columns.
 template <typename Work, int Width> struct Stage {
-  static constexpr int aBytes = kHeight * kDepth * 2, bBytes = Width * kDepth * 2, bytes = aBytes + bBytes;
-  static constexpr int aBoxRows = Work::aBySum ? kDepth : kHeight, bBoxRows = Work::bBySum ? kDepth : Width;
+  static constexpr int aBytes = kHeight * kDepth * 2, bytes = aBytes + Width * kDepth * 2;
+  static constexpr int aBoxRows = Work::aBySum ? kDepth : kHeight, bBoxRows = kBlock;
 
   /// Starts the copies of the sums from k on. By one thread.
-  static __device__ __forceinline__ void fetch(uint32 to, const unsigned char *maps, const Tile &tile, int k,
+  static __device__ __forceinline__ void fetch(uint32 to, const unsigned char *maps, const Unit &unit, int k,
                                                uint32 full) {
-    arriveExpecting(full, bytes);
+    const Tile &tile = unit.tile;
+    arriveExpecting(full, aBytes + unit.width * kDepth * 2);
     const int matrix = Work::matrixOfB(tile);
     if constexpr (Work::aBySum) {
 #pragma unroll
@@ -450,21 +472,21 @@ template <typename Work, int Width> struct Stage {
     } else {
       copyBox(to, maps, k, tile.row, 0, full);
     }
-    if constexpr (Work::bBySum) {
-#pragma unroll
-      for (int i = 0; i < Width; i += kBlock)
-        copyBox(to + aBytes + i * kDepth * 2, maps + kMapBytes, tile.column + i, k, matrix, full);
-    } else {
-      copyBox(to + aBytes, maps + kMapBytes, k, tile.column, matrix, full);
+    for (int i = 0; i < unit.width; i += kBlock) {
+      const uint32 at = to + aBytes + i * kDepth * 2;
+      if constexpr (Work::bBySum)
+        copyBox(at, maps + kMapBytes, tile.column + i, k, matrix, full);
+      else
+        copyBox(at, maps + kMapBytes, k, tile.column + i, matrix, full);
     }
   }
   /// Adds a stage's matmuls to 64 rows of c.
-  template <typename T>
-  static __device__ __forceinline__ void multiply(float (&c)[Width / 8][4], uint32 at, int group, bool first) {
+  template <typename T, int N>
+  static __device__ __forceinline__ void multiply(float (&c)[N][4], uint32 at, int group, bool first) {
 #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k) {
       const uint32 a = at + group * kBlockBytes, b = at + aBytes;
-      WideMatmul<T, Width>::template run<Work::aBySum, Work::bBySum>(
+      WideMatmul<T, 8 * N>::template run<Work::aBySum, Work::bBySum>(
           c, Work::aBySum ? rowsSummed(a, k) : columnsSummed(a, k),
           Work::bBySum ? rowsSummed(b, k) : columnsSummed(b, k), !first || k > 0);
     }
@@ -562,7 +584,7 @@ template <typename Work, typename O, int Width, int Stages, int Buffers> struct 
 template <typename Work, typename Block>
 __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
   using Stage = typename Block::Stage;
-  const Units<Work> units(work);
+  const Units<Work, Block::width> units(work);
   auto ring = block.ring();
   // A pair of maps is written again when the ring has gone around since its last use.
   int slot = 0, mapped = -1;
@@ -580,7 +602,7 @@ __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
     for (int k = unit.begin; k < unit.end; k += kDepth, ring.next())
       if (threadIdx.x % 32 == 0) {
         ring.awaitEmpty();
-        Stage::fetch(block.stages + ring.stage * Stage::bytes, maps, unit.tile, k, ring.full());
+        Stage::fetch(block.stages + ring.stage * Stage::bytes, maps, unit, k, ring.full());
       }
     __syncwarp();
   }
@@ -590,7 +612,7 @@ __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
 template <typename Work, typename Block>
 __device__ __forceinline__ void fetchPairs(const Work &work, const Block &block) {
   using Stage = typename Block::Stage;
-  const Units<Work> units(work);
+  const Units<Work, Block::width> units(work);
   auto ring = block.ring();
   uint32 mapped = 0;
   static_assert(Work::pairs <= 32, "a bit each");
@@ -610,7 +632,7 @@ __device__ __forceinline__ void fetchPairs(const Work &work, const Block &block)
       }
       if (threadIdx.x % 32 == 0) {
         ring.awaitEmpty();
-        Stage::fetch(block.stages + ring.stage * Stage::bytes, block.maps + span.pair * 2 * kMapBytes, unit.tile,
+        Stage::fetch(block.stages + ring.stage * Stage::bytes, block.maps + span.pair * 2 * kMapBytes, unit,
                      k - span.begin, ring.full());
       }
       __syncwarp();
@@ -621,19 +643,20 @@ __device__ __forceinline__ void fetchPairs(const Work &work, const Block &block)
 /// The warp that has results of a warpgroup stored.
 template <typename O, typename Work, typename Block>
 __device__ __forceinline__ void storeAll(const Work &work, const Block &block, int group) {
-  const Units<Work> units(work);
+  const Units<Work, Block::width> units(work);
   auto turns = block.resultsOf(group);
   unsigned char *map = block.maps + (2 * Block::operandMaps + group) * kMapBytes;
   int mapped = -1, pending = -1;
   for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
-    const Tile tile = units.at(number).tile;
+    const Unit unit = units.at(number);
+    const Tile &tile = unit.tile;
     if (mapped < 0 || (Work::resultChanges && tile.group != mapped)) {
       asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); // nothing uses the map before
       __syncwarp();
       writeMap<sizeof(O)>(block.images + (1 + group) * kMapBytes, map, work.c(tile), kTile);
       mapped = tile.group;
     }
-    const int pieces = min(Block::width, Work::width - tile.column);
+    const int pieces = min(unit.width, Work::width - tile.column);
     // By one thread, which the engine tells what it has read. A buffer is found empty when the next is handed over.
     for (int i = 0; threadIdx.x % 32 == 0 && i < pieces; i += Block::columns, turns.next()) {
       turns.awaitFull();
@@ -668,7 +691,7 @@ __device__ __forceinline__ float4 loadFresh(const float4 *from) {
   return x;
 }
 
-/// Adds the sums of all parts of a tile, by the warpgroup that is done last. False for the others.
+/// Adds the sums of all parts of a strip, by the warpgroup that is done last. False for the others.
 template <int N, typename Block>
 __device__ __forceinline__ bool joinParts(const Block &block, const Unit &unit, int group, float (&c)[N][4]) {
   const int thread = threadIdx.x % 128;
@@ -730,7 +753,7 @@ __device__ __forceinline__ void putTile(const Block &block, const Unit &unit, in
     return;
   }
 #pragma unroll
-  for (int column = 0; column < Block::width; column += Block::columns)
+  for (int column = 0; column < 8 * N; column += Block::columns)
     if (unit.tile.column + column < Work::width) {
       turns.awaitEmpty();
       putRows<O>(block.buffer(group, turns.stage), c, column / 8);
@@ -738,33 +761,46 @@ __device__ __forceinline__ void putTile(const Block &block, const Unit &unit, in
     }
 }
 
+/// A warpgroup multiplies 64 rows of a unit of `Width` columns; `meanwhile` runs beside the last matmuls.
+template <typename T, typename O, int Width, typename Work, typename Block, typename Ring, typename Results, typename F>
+__device__ __forceinline__ void multiplyUnit(const Block &block, const Unit &unit, int group, Ring &ring,
+                                             Results &results, F meanwhile) {
+  float c[Width / 8][4];
+  if (unit.begin >= unit.end)
+    clear(c);
+  for (int k = unit.begin; k < unit.end; k += kDepth, ring.next()) {
+    ring.awaitFull();
+    beginMatmuls();
+    Block::Stage::template multiply<T>(c, block.stages + ring.stage * Block::Stage::bytes, group, k == unit.begin);
+    commitMatmuls();
+    // The matmuls of the stage before are done.
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    if (k > unit.begin && threadIdx.x % 32 == 0)
+      arrive(ring.empty(ring.last()));
+  }
+  meanwhile();
+  waitForMatmuls<0>(c);
+  if (unit.begin < unit.end && threadIdx.x % 32 == 0)
+    arrive(ring.empty(ring.last()));
+  putTile<O, Work>(block, unit, group, results, c);
+}
+
 /// A warpgroup that multiplies.
 template <typename T, typename O, int Width, typename Work, typename Block>
 __device__ __forceinline__ void multiplyAll(const Work &work, const Block &block, int group) {
-  const Units<Work> units(work);
+  const Units<Work, Width> units(work);
   auto ring = block.ring();
-  auto turns = block.resultsOf(group);
+  auto results = block.resultsOf(group);
   Unit next = units.at(blockIdx.x);
   for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
     const Unit unit = next;
-    float c[Width / 8][4];
-    if (unit.begin >= unit.end)
-      clear(c);
-    for (int k = unit.begin; k < unit.end; k += kDepth, ring.next()) {
-      ring.awaitFull();
-      beginMatmuls();
-      Block::Stage::template multiply<T>(c, block.stages + ring.stage * Block::Stage::bytes, group, k == unit.begin);
-      commitMatmuls();
-      // The matmuls of the stage before are done.
-      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      if (k > unit.begin && threadIdx.x % 32 == 0)
-        arrive(ring.empty(ring.last()));
-    }
-    next = units.at(number + gridDim.x); // while the last matmuls run
-    waitForMatmuls<0>(c);
-    if (unit.begin < unit.end && threadIdx.x % 32 == 0)
-      arrive(ring.empty(ring.last()));
-    putTile<O, Work>(block, unit, group, turns, c);
+    auto findNext = [&] { next = units.at(number + gridDim.x); };
+    if (unit.width == Width)
+      multiplyUnit<T, O, Width, Work>(block, unit, group, ring, results, findNext);
+    else if (Width == 256 && unit.width == 128)
+      multiplyUnit<T, O, 128, Work>(block, unit, group, ring, results, findNext);
+    else
+      multiplyUnit<T, O, 64, Work>(block, unit, group, ring, results, findNext);
   }
 }
 
@@ -775,6 +811,8 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   const Block<Work, O, Width, Stages, Buffers> block(blocks1024, scratch, done);
+  if (work.count() == 0)
+    return;
   block.init();
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
   if (group == kGroups) {
