@@ -44,6 +44,15 @@ counted-block test/gpu/Inputs/counted.mlir --preset=block --seq=333
 few-long models/llama.mlir --preset=tiny --set D=1024,H=8,Hk=2,F=2000 --seq=3
 few-gelu models/gpt2.mlir --preset=tiny --seq=3
 FEW
+# Counted rows that blocks have in turn: as if the GPU had one multiprocessor.
+sed 's/"multiprocessors": [0-9]*/"multiprocessors": 1/; s/"name": "h200",/"name": "one-multiprocessor",/' \
+  compiler/targets/h200.json > "$out/one-multiprocessor.json"
+for preset in short warp block; do
+  compile test/gpu/Inputs/counted.mlir --preset=$preset --seq=333 --batch=1 --mode=forward --precision=bf16 \
+    --target="$out/one-multiprocessor.json" -o "$out/test/counted-$preset-turns-bf16.fb"
+  cp "$out/test/counted-$preset-bf16.safetensors" "$out/test/counted-$preset-turns-bf16.safetensors"
+done
+rm "$out/one-multiprocessor.json"
 # Grouped queries over several tiles, the last of them partial; attention written out, and in all forms, with blocks
 # of one to three warpgroups or of tiles, and under caps; weights and keys that are dropped; recurrences in several
 # segments, with more states than a warp has lanes; a table of many rows.

@@ -106,6 +106,22 @@ void RowKernelEmitter::chooseShape() {
     shape.threads = std::min(kFlatThreads, roundUp(s.rows * chunks, kWarp));
     shape.blocks = ceilDiv(s.rows * chunks, shape.threads);
   }
+  if (const int64_t room = threads.atOnce / shape.threads; counted > 0 && 0 < room) {
+    takesTurns = room < shape.blocks;
+    shape.blocks = std::min(shape.blocks, room);
+  }
+}
+
+void RowKernelEmitter::forOwn(Value *index, Value *end, int64_t step,
+                              llvm::function_ref<void(Value *)> body) {
+  Type *type = index->getType();
+  if (!takesTurns)
+    return emitIf(b, b.CreateICmpULT(index, end), [&] { body(index); });
+  rows::emitLoop(b, b.CreateZExt(index, b.getInt64Ty()), b.CreateZExt(end, b.getInt64Ty()), step,
+                 {}, [&](Value *own, ArrayRef<Value *>) {
+                   body(b.CreateTrunc(own, type));
+                   return rows::Values();
+                 });
 }
 
 bool RowKernelEmitter::sumsColumnsAlone() const {
@@ -143,12 +159,12 @@ void RowKernelEmitter::emitFlat() {
     Value *index = b.CreateAdd(
         b.CreateMul(b.CreateZExt(block, b.getInt64Ty()), b.getInt64(kFlatThreads)), threadWide);
     bool exact = chunks % kFlatThreads == 0 && !countedRows;
-    auto body = [&] {
-      Chunk chunk{b.CreateMul(index, b.getInt64(width)), nullptr, nullptr};
+    auto body = [&](Value *own) {
+      Chunk chunk{b.CreateMul(own, b.getInt64(width)), nullptr, nullptr};
       storeTiles(chunk);
     };
     if (exact) {
-      body();
+      body(index);
       return;
     }
     Value *all = b.getInt64(chunks);
@@ -157,7 +173,7 @@ void RowKernelEmitter::emitFlat() {
           b.CreateMul(b.CreateZExt(countedRows, b.getInt64Ty()), b.getInt64(s.columns));
       all = b.CreateUDiv(b.CreateAdd(elements, b.getInt64(width - 1)), b.getInt64(width));
     }
-    emitIf(b, b.CreateICmpULT(index, all), body);
+    forOwn(index, all, shape.blocks * kFlatThreads, body);
     return;
   }
   // The elements of a grain, one chunk of each thread after the other.
@@ -188,15 +204,16 @@ void RowKernelEmitter::emitFlat() {
 
 void RowKernelEmitter::emitTiles() {
   Value *index = b.CreateAdd(b.CreateMul(block, b.getInt32(shape.threads)), thread);
-  emitIf(b, b.CreateICmpULT(index, b.CreateMul(rowsThere(), b.getInt32(chunks))), [&] {
-    Value *row = b.CreateUDiv(index, b.getInt32(chunks));
-    Value *column = b.CreateMul(b.CreateURem(index, b.getInt32(chunks)), b.getInt32(width));
-    enterRow(row);
-    for (unsigned node : s.sweeps.front().rowNodes)
-      evaluateRow(node);
-    storeTiles({column, row, nullptr});
-    storeRowResults(b.CreateICmpEQ(column, b.getInt32(0)));
-  });
+  forOwn(index, b.CreateMul(rowsThere(), b.getInt32(chunks)), shape.blocks * shape.threads,
+         [&](Value *own) {
+           Value *row = b.CreateUDiv(own, b.getInt32(chunks));
+           Value *column = b.CreateMul(b.CreateURem(own, b.getInt32(chunks)), b.getInt32(width));
+           enterRow(row);
+           for (unsigned node : s.sweeps.front().rowNodes)
+             evaluateRow(node);
+           storeTiles({column, row, nullptr});
+           storeRowResults(b.CreateICmpEQ(column, b.getInt32(0)));
+         });
 }
 
 void RowKernelEmitter::emitRows() {
@@ -212,18 +229,23 @@ void RowKernelEmitter::emitRows() {
     if (teams > 1)
       row = b.CreateAdd(b.CreateMul(block, b.getInt32(teams)),
                         b.CreateUDiv(thread, b.getInt32(team)));
-    const bool exact = s.rows % teams == 0 && !countedRows;
-    Value *first = row; // of a warp
-    if (!exact && team < kWarp) {
-      // All lanes run reductions; those behind the last row store nothing.
-      first = b.CreateSub(row, b.CreateUDiv(lane, b.getInt32(team)));
-      rowValid = b.CreateICmpULT(row, rowsThere());
-      row = b.CreateSelect(rowValid, row, first);
-    }
-    if (exact)
+    if (s.rows % teams == 0 && !countedRows) {
       emitRow(row, {});
-    else
-      emitIf(b, b.CreateICmpULT(first, rowsThere()), [&] { emitRow(row, {}); });
+      return;
+    }
+    // Of a warp. All its lanes run reductions; those behind the last row store nothing.
+    Value *behind = team < kWarp ? b.CreateUDiv(lane, b.getInt32(team)) : b.getInt32(0);
+    forOwn(b.CreateSub(row, behind), rowsThere(), shape.blocks * teams, [&](Value *first) {
+      Value *own = first;
+      if (team < kWarp) {
+        own = b.CreateAdd(first, behind);
+        rowValid = b.CreateICmpULT(own, rowsThere());
+        own = b.CreateSelect(rowValid, own, first);
+      }
+      emitRow(own, {});
+      if (takesTurns && hasReductions && team > kWarp)
+        barrier(); // before anyone writes the shared memory of the next row
+    });
     return;
   }
   std::vector<AllocaInst *> sums = makeSums(inRegisters ? kept * width : 1);

@@ -13,8 +13,8 @@
 //          are read again for each reduction.
 //
 // A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
-// sums in f32. All trees depend on the shape alone. A kernel that is counted has the blocks of all
-// rows that there can be; those behind the last one end at once.
+// sums in f32. All trees depend on the shape alone. A kernel that is counted has as many blocks as
+// the device has room for, which take rows in turn up to the last one: without any it ends at once.
 //
 // Limits: memory bandwidth; 16-byte accesses wherever strides and addresses allow.
 #pragma once
@@ -36,6 +36,7 @@ struct LaunchShape {
 struct RowThreads {
   int64_t ofShortRows = 128; ///< where a warp or less has a row: as many rows as these make
   int64_t ofLongRow = 512;   ///< of a row that does not fit into registers
+  int64_t atOnce = 0; ///< of all blocks, any number: what the device has room for; 0: unknown
 };
 
 /// Writes the body. `layouts`: of inputs, then of results that are not sums over rows;

@@ -71,6 +71,10 @@ private:
   /// How many rows there are (i32).
   Value *rowsThere() { return countedRows ? countedRows : b.getInt32(s.rows); }
 
+  /// `body` of each number below `end` that a block has of a counted kernel: `index`, which its
+  /// blocks have once, and every `step` behind it. Else of `index` alone, where it is below.
+  void forOwn(Value *index, Value *end, int64_t step, llvm::function_ref<void(Value *)> body);
+
   //===-- The three shapes ------------------------------------------------------------------===//
 
   void emitFlat();
@@ -207,6 +211,7 @@ private:
   int64_t columns = 1, width = 1, chunks = 1; ///< elements of a row, of a chunk; chunks of a row
   int64_t team = 1, teams = 1, kept = 1; ///< threads of a row, rows of a block, chunks of a thread
   int64_t parts = 1;                     ///< blocks that share out the columns of a row
+  bool takesTurns = false;               ///< blocks have rows in turn
   Value *thread = nullptr, *block = nullptr, *lane = nullptr, *inTeam = nullptr;
   Value *currentRow = nullptr, *isFirstRow = nullptr;
   Value *rowValid = nullptr;                  ///< whether there is such a row; null: always
