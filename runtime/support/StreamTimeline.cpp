@@ -29,7 +29,7 @@ public:
 
   StreamTimeline run() {
     for (;;) {
-      while ((device.empty() || rules.exclusive) && begin(std::nullopt))
+      while (!copies() && (device.empty() || rules.exclusive) && begin(std::nullopt))
         continue;
       for (const Link link : {Link::Ranks, Link::ToDevice, Link::ToHost})
         if (!links.contains(link))
@@ -57,6 +57,7 @@ private:
   struct Running {
     Stream *stream;
     double left; ///< of its time
+    double copy; ///< what is left of copying its own piece
   };
 
   /// Since when the next block of a stream may begin; nothing where it may not.
@@ -95,7 +96,9 @@ private:
       return false;
     longest->runs = true;
     timeline.blocks[longest->block()].begin = now;
-    const Running running{longest, blocks[longest->block()].time};
+    const TimedBlock &block = blocks[longest->block()];
+    const Running running{longest, block.time,
+                          link == Link::Ranks ? std::min(block.ownCopy, block.time) : 0};
     if (link)
       links.emplace(*link, running);
     else
@@ -115,35 +118,50 @@ private:
     return std::max(1.0, held);
   }
 
-  /// To the next end of a block.
+  /// Whether the device copies the own piece of an exchange.
+  bool copies() const {
+    const auto exchange = links.find(Link::Ranks);
+    return exchange != links.end() && exchange->second.copy > 0;
+  }
+
+  /// To the next end of a block, or of copying an own piece.
   void advance() {
+    const bool copying = copies();
     const double beside = links.contains(Link::Ranks) ? overlap : 1;
-    const double rate = beside / crowd(); // of the device
+    const double rate = copying ? 0 : beside / crowd(); // of the device
     const bool computes = !device.empty() && rate > 0;
     double first = 0; // of those that compute, until one ends
     if (computes)
       first = std::ranges::min(device, {}, &Running::left).left / rate;
     double time = computes ? first : std::numeric_limits<double>::infinity();
     for (const auto &[link, running] : links)
-      time = std::min(time, running.left);
+      time = std::min(time, running.copy > 0 ? running.copy : running.left);
     now += time;
-    for (auto &[link, running] : links) {
-      BlockSpan &exchange = timeline.blocks[running.stream->block()];
-      exchange.alone += device.empty() ? time : 0;
-      if (device.empty())
-        exchange.exposed += time / static_cast<double>(links.size());
-      else if (link == Link::Ranks)
-        exchange.exposed += (1 - overlap) * time;
-    }
+    for (auto &[link, running] : links)
+      count(link, running, time, copying);
     if (computes)
       finishDevice(first <= time, time * rate);
     for (auto one = links.begin(); one != links.end();) {
       const bool ends = one->second.left <= time;
       one->second.left -= time;
+      one->second.copy = std::max(0.0, one->second.copy - time);
       if (ends)
         finish(*one->second.stream);
       one = ends ? links.erase(one) : std::next(one);
     }
+  }
+
+  /// Adds what an exchange has kept from computing for `time`; `copying`: by copying an own piece.
+  void count(Link link, const Running &running, double time, bool copying) {
+    BlockSpan &exchange = timeline.blocks[running.stream->block()];
+    const bool idle = device.empty() || copying;
+    exchange.alone += idle ? time : 0;
+    if (copying)
+      exchange.exposed += link == Link::Ranks ? time : 0;
+    else if (idle)
+      exchange.exposed += time / static_cast<double>(links.size());
+    else if (link == Link::Ranks)
+      exchange.exposed += (1 - overlap) * time;
   }
 
   /// All that compute have come on by `progress`; `ends`: those that had least left have ended.

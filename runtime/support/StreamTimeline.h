@@ -24,11 +24,14 @@ struct TimedBlock {
   Link link = Link::Ranks; ///< of an exchange
   double use = 1;          ///< of the device, the part that it makes use of when it runs alone
   double share = 1;        ///< of the device, the part that it occupies then, at least `use`
+  /// Of an exchange between ranks, the beginning of its time, in which the device copies the rank's
+  /// own piece within itself, and nothing computes.
+  double ownCopy = 0;
 };
 
 /// When a block runs. Of an exchange `alone` is how long nothing computes beside it, and `exposed`
 /// by how much it keeps the device from computing in all; where several links keep it, each an
-/// equal part.
+/// equal part, but for copies of own pieces, which are of that exchange alone.
 struct BlockSpan {
   double begin = 0, end = 0, alone = 0, exposed = 0;
 };
@@ -55,7 +58,8 @@ struct DeviceRules {
 };
 
 /// Exchanges of a link run one at a time, in the order in which they may begin; blocks that compute
-/// run beside them, beside those of the host at their full rate.
+/// run beside them, beside those of the host at their full rate. While an own piece is copied, what
+/// computes waits, and nothing begins to.
 StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, const DeviceRules &rules = {});
 inline StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap) {
   return predictTimeline(blocks, DeviceRules{.overlap = overlap});

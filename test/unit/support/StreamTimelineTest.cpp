@@ -75,6 +75,64 @@ TEST(StreamTimeline, AnExchangeSlowsDownWhatRunsBesideIt) {
   EXPECT_EQ(predictTimeline(blocks, 0).total, 60) << "nothing is hidden";
 }
 
+TEST(StreamTimeline, NothingComputesWhileAnOwnPieceIsCopied) {
+  // 0..10 computes; of the exchange, 10..40, 4 are the copy; beside the rest 15 take until 29.
+  std::vector<TimedBlock> blocks = {compute(0, 10, {}, 0), exchange(30, {0}, 1), compute(0, 15),
+                                    compute(0, 5, {1})};
+  blocks[1].ownCopy = 4;
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.wire, 30) << "the copy is a part of the exchange";
+  EXPECT_EQ(timeline.blocks[2].end, 29);
+  EXPECT_EQ(timeline.total, 45);
+  EXPECT_EQ(timeline.blocks[1].alone, 4 + 11);
+  EXPECT_EQ(timeline.exposed, 15);
+  // At half the rate 13 are done beside the other 26.
+  const StreamTimeline slower = predictTimeline(blocks, 0.5);
+  EXPECT_EQ(slower.blocks[2].end, 42);
+  EXPECT_EQ(slower.total, 47);
+  EXPECT_EQ(slower.blocks[1].alone, 4);
+  EXPECT_EQ(slower.exposed, 4 + 13);
+  blocks[1].ownCopy = 50;
+  EXPECT_EQ(predictTimeline(blocks).total, 60) << "no more than all of the exchange";
+}
+
+TEST(StreamTimeline, AllThatRunsWaitsForAnOwnPiece) {
+  // Side by side: the copy, 4..14, holds up what has 6 left and what has just begun.
+  std::vector<TimedBlock> blocks = {compute(1, 4, {}, 0), compute(0, 10), exchange(12, {0}),
+                                    compute(1, 3)};
+  for (TimedBlock &block : blocks)
+    block.use = block.share = 0.25;
+  blocks[2].ownCopy = 10;
+  const StreamTimeline timeline = predictTimeline(blocks, {.exclusive = 0});
+  EXPECT_EQ(timeline.blocks[1].end, 20);
+  EXPECT_EQ(timeline.blocks[3].end, 17);
+  EXPECT_EQ(timeline.blocks[2].end, 16);
+  EXPECT_EQ(timeline.blocks[2].alone, 10);
+  EXPECT_EQ(timeline.total, 20);
+}
+
+TEST(StreamTimeline, NothingBeginsWhileAnOwnPieceIsCopied) {
+  // 0..4 it is copied, 0..2 its reader's other value comes from the host; 4..9 the reader computes.
+  std::vector<TimedBlock> blocks = {exchange(10),
+                                    {.stream = 4,
+                                     .waits = {},
+                                     .signals = 0,
+                                     .time = 2,
+                                     .exchange = true,
+                                     .link = Link::ToDevice,
+                                     .ownCopy = 2},
+                                    compute(0, 5, {0})};
+  blocks[0].ownCopy = 4;
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.blocks[2].begin, 4);
+  EXPECT_EQ(timeline.blocks[2].end, 9);
+  EXPECT_EQ(timeline.total, 10);
+  EXPECT_EQ(timeline.exposed, 5);
+  EXPECT_EQ(timeline.blocks[0].exposed, 4 + 1);
+  EXPECT_EQ(timeline.blocks[1].exposed, 0) << "what comes from the host has no own piece";
+  EXPECT_EQ(timeline.blocks[1].alone, 2);
+}
+
 TEST(StreamTimeline, StepsSideBySideShareTheDevice) {
   // 4 and 10 alone.
   std::vector<TimedBlock> blocks = {compute(0, 4), compute(1, 10)};
@@ -171,6 +229,22 @@ TEST(StreamTimeline, RandomLists) {
       const StreamTimeline slower = predictTimeline(blocks, overlap);
       EXPECT_NEAR(slower.total, slower.compute + slower.exposed, 1e-9) << "seed " << seed;
       EXPECT_LE(slower.total, compute + wire + 1e-9) << "seed " << seed;
+    }
+    // Copies of own pieces are exposed, and what is beside them is no slower.
+    std::vector<TimedBlock> copying = blocks;
+    double own = 0;
+    for (TimedBlock &block : copying)
+      if (block.exchange && block.link == Link::Ranks)
+        own += block.ownCopy = 0.5 * below(3);
+    for (const double overlap : {0.0, 0.3, 1.0}) {
+      const StreamTimeline slower = predictTimeline(copying, overlap);
+      double alone = 0;
+      for (const BlockSpan &span : slower.blocks)
+        alone += span.alone;
+      EXPECT_NEAR(slower.total, slower.compute + slower.exposed, 1e-9) << "seed " << seed;
+      EXPECT_LE(slower.total, compute + wire + 1e-9) << "seed " << seed;
+      EXPECT_GE(slower.exposed, own - 1e-9) << "seed " << seed;
+      EXPECT_GE(alone, own - 1e-9) << "seed " << seed;
     }
     // Side by side nothing takes longer than one by one, nor ends before its own stream can.
     double longest = 0;
