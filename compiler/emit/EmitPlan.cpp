@@ -4,6 +4,7 @@
 #include "compiler/Backends.h"
 #include "compiler/emit/Actions.h"
 #include "compiler/emit/FileTables.h"
+#include "runtime/calls/CollectiveCall.h"
 #include "runtime/report/PlanTimes.h"
 #include "runtime/support/StreamTimeline.h"
 
@@ -397,10 +398,23 @@ private:
         const std::optional<support::Link> link = step ? step.getLink() : std::nullopt;
         timeline->push_back({entry->stream, entry->waits, entry->signals, own.microseconds,
                              link.has_value(), link.value_or(support::Link::Ranks)});
+        if (step)
+          timeline->back().ownCopy = ownCopyMicroseconds(step);
       }
       result.push_back(std::move(entry));
     }
     return result;
+  }
+
+  /// How long a collective keeps the device from computing by copying the rank's own piece: where
+  /// copy engines move the others, which kernels do of small ones.
+  double ownCopyMicroseconds(plan::StepInterface step) const {
+    const RankGroup group = step.group();
+    const uint64_t sent = step.getSentBytes(), others = static_cast<uint64_t>(group.ranks - 1);
+    if (others == 0 || sent / others * (others + 1) < runtime::kEngineBytes)
+      return 0;
+    return 1e6 *
+           std::min(options.target.links.ownCopySeconds(group, sent), step.seconds(options.target));
   }
 
   std::unique_ptr<planfile::StepT> stepOf(plan::StepInterface op, Totals &totals) {
@@ -416,6 +430,7 @@ private:
     if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()); launch && launch.getPhaseFlops())
       step->phase_flops.assign(launch.getPhaseFlops()->begin(), launch.getPhaseFlops()->end());
     step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 1e6 * op.seconds(options.target));
+    step->own_copy_microseconds = ownCopyMicroseconds(op);
     totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))
       step->args.emplace_back(fileWord<planfile::Access>(access), tables.tensor(value));

@@ -90,6 +90,11 @@ public:
     Links links;
     if (given.empty())
       return links;
+    // Descriptions may be older than it, and devices without such copies have none.
+    if (const auto own = given.find(kOwnCopyBandwidth.str()); own != given.end()) {
+      links.ownCopyBandwidth = own->second;
+      given.erase(own);
+    }
     size_t known = given.contains(kNodeRanks.str()) ? 1 : 0;
     links.nodeRanks = known ? static_cast<int64_t>(given.at(kNodeRanks.str())) : 0;
     std::vector<std::string> names = {kNodeRanks.str()};
@@ -107,8 +112,9 @@ public:
                       rate == &Links::overlap ? "a number from 0 to 1" : "a number above 0");
     constexpr double most = 65536; // as of a mesh
     if (known != names.size() || given.size() != names.size())
-      support::fail("{}: field '{}' is {}; expected {}, or nothing", origin, field,
-                    content.at(field).dump(), fmt::join(names, ", "));
+      support::fail("{}: field '{}' is {}; expected {}, or nothing; {} may be left away", origin,
+                    field, content.at(field).dump(), fmt::join(names, ", "),
+                    kOwnCopyBandwidth.str());
     if (const double ranks = given.at(kNodeRanks.str());
         ranks < 1 || ranks > most || ranks != double(links.nodeRanks))
       support::fail("{}: field '{}.{}' is {}; expected an integer from 1 to {}", origin, field,

@@ -24,6 +24,9 @@ struct Links {
   double nodeBandwidth = 0, nodeSeconds = 0;
   double networkBandwidth = 0, networkSeconds = 0;
   double overlap = 1; ///< of its rate, what computing keeps beside an exchange
+  /// Read plus written, with which a device copies a rank's own piece of what copy engines
+  /// exchange, while nothing computes; 0: that takes no time of its own.
+  double ownCopyBandwidth = 0;
 
   /// Whether every such group lies in one node.
   bool inNode(const RankGroup &group) const {
@@ -35,6 +38,13 @@ struct Links {
   double seconds(const RankGroup &group, uint64_t wireBytes) const {
     return inNode(group) ? nodeSeconds + double(wireBytes) / nodeBandwidth
                          : networkSeconds + double(wireBytes) / networkBandwidth;
+  }
+  /// Of these, for the own piece of a rank, which is as large as the one that each other rank of
+  /// the group gets.
+  double ownCopySeconds(const RankGroup &group, uint64_t wireBytes) const {
+    if (ownCopyBandwidth <= 0 || group.ranks <= 1 || !inNode(group))
+      return 0;
+    return 2 * double(wireBytes) / double(group.ranks - 1) / ownCopyBandwidth;
   }
 };
 

@@ -43,7 +43,8 @@ inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks"
                                      kNodeBandwidth = "node_bandwidth",
                                      kNodeSeconds = "node_seconds",
                                      kNetworkBandwidth = "network_bandwidth",
-                                     kNetworkSeconds = "network_seconds", kOverlap = "overlap";
+                                     kNetworkSeconds = "network_seconds", kOverlap = "overlap",
+                                     kOwnCopyBandwidth = "own_copy_bandwidth";
 
 // Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a
 // step inside the kernel; of one block, FLOP/s and bytes/s.

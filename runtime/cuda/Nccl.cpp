@@ -207,11 +207,6 @@ void checkThatEachHasOne(Channel &channel) {
 
 } // namespace
 
-/// Bytes that a rank sends and receives in one call from which on copy engines move them. They
-/// begin some 40 us later than kernels do, and take no multiprocessors from what computes
-/// meanwhile.
-constexpr uint64_t kEngineBytes = uint64_t{4} << 20;
-
 struct Nccl::Impl {
   /// The ranks along one axis of the mesh.
   struct Group {

@@ -281,6 +281,7 @@ private:
       failAt(Path(at, "layer"), "{} is no layer; expected -1 or more", step.layer());
     checkCost(at, *step.cost());
     checkNotNegative(at, "limit_microseconds", step.limit_microseconds());
+    checkNotNegative(at, "own_copy_microseconds", step.own_copy_microseconds());
     checkPhases(at, step);
     checkAligned(Path(at, "args"), *step.args());
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)

@@ -239,7 +239,8 @@ ordered_json jsonOf(const Plan &plan, const PredictedTime &time) {
                          {"wire_bytes", sum.wireBytes},
                          {"microseconds", sum.microseconds},
                          {"alone_microseconds", sum.alone},
-                         {"exposed_microseconds", sum.exposed}});
+                         {"exposed_microseconds", sum.exposed},
+                         {"own_copy_microseconds", sum.ownCopy}});
   return {{"microseconds", time.total},         {"compute_microseconds", time.compute},
           {"wire_microseconds", time.wire},     {"exposed_microseconds", time.exposed},
           {"wire_bytes", time.wireBytes()},     {"exchanges", exchanges},

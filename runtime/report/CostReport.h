@@ -23,8 +23,9 @@ std::string costMarkdown(const planfile::Plan &plan);
 /// "ranks"; and, as "step" and as "predicted" of each program, {"microseconds",
 /// "compute_microseconds", "wire_microseconds", "exposed_microseconds", "wire_bytes", "exchanges":
 /// [{"kind", "axis", "calls", "wire_bytes", "microseconds", "alone_microseconds",
-/// "exposed_microseconds"}], "hidden_microseconds"}; at the end "tokens" of a step of all ranks, 0
-/// where it reads none, "tokens_per_second" as predicted, or null, and "memory_bytes" of each.
+/// "exposed_microseconds", "own_copy_microseconds"}], "hidden_microseconds"}; at the end "tokens"
+/// of a step of all ranks, 0 where it reads none, "tokens_per_second" as predicted, or null, and
+/// "memory_bytes" of each.
 std::string costJson(const planfile::Plan &plan);
 
 } // namespace hydra::report

@@ -49,6 +49,7 @@ void addSum(std::vector<ExchangeSum> &sums, const ExchangeSum &one, double times
   sum.microseconds += times * one.microseconds;
   sum.alone += times * one.alone;
   sum.exposed += times * one.exposed;
+  sum.ownCopy += times * one.ownCopy;
 }
 
 /// Times of a block in microseconds: what the rates allow, and what is predicted; that again, times
@@ -214,6 +215,8 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .time = predictedMicroseconds(*block),
                               .exchange = isExchange(*block),
                               .link = linkOf(plan, *block)};
+    if (const Step *step = block->node_as_Step())
+      timed.ownCopy = step->own_copy_microseconds();
     if (sharing) {
       const Sums sums = sumsOf(plan, *block);
       timed.time =
@@ -258,6 +261,7 @@ PredictedTime predictedTime(const Plan &plan, const Program &program, const Shar
     one.microseconds = predictedMicroseconds(block);
     one.alone = timeline.blocks[i].alone;
     one.exposed = timeline.blocks[i].exposed;
+    one.ownCopy = step.own_copy_microseconds();
     addSum(time.exchanges, one, 1);
     time.steps.push_back({&step, one.microseconds, one.exposed});
   }

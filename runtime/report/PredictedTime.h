@@ -13,11 +13,11 @@ namespace hydra::report {
 /// What ranks exchange by collectives of one kind along one axis of the mesh, or device and host by
 /// transfers. Bytes are those that one rank sends, or that transfers move; times are microseconds:
 /// `alone` those in which nothing computes, `exposed` those by which the step would be shorter
-/// without.
+/// without, `ownCopy` those in which own pieces are copied, a part of both.
 struct ExchangeSum {
   planfile::Action kind = planfile::Action::NONE;
   uint32_t axis = 0;
-  double calls = 0, wireBytes = 0, microseconds = 0, alone = 0, exposed = 0;
+  double calls = 0, wireBytes = 0, microseconds = 0, alone = 0, exposed = 0, ownCopy = 0;
 
   /// Bytes that a rank sends in a second; 0 where it took no time.
   double bandwidth() const { return microseconds > 0 ? 1e6 * wireBytes / microseconds : 0; }

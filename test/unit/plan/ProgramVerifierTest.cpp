@@ -256,6 +256,8 @@ std::vector<DamageCase> cases() {
        "programs[0].outputs[0].batch_dimension: 0 is no dimension of a tensor of rank 0"},
       {"Limit", [](PlanT &p) { step(p, kMatmul).limit_microseconds = NAN; },
        "programs[0].blocks[3].step.limit_microseconds: nan is not finite"},
+      {"OwnCopy", [](PlanT &p) { step(p, kMatmul).own_copy_microseconds = -1; },
+       "programs[0].blocks[3].step.own_copy_microseconds: -1 is negative"},
       {"AlternativeTime", [](PlanT &p) { step(p, kMatmul).alternatives[0]->microseconds = NAN; },
        "programs[0].blocks[3].step.alternatives[0].microseconds: nan is not finite"},
   };

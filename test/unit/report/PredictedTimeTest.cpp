@@ -67,6 +67,24 @@ TEST_F(PredictedTimeTest, OfAProgram) {
   EXPECT_EQ(report::exchangeName(file.plan(), time.exchanges[0]), "all_gather of data");
 }
 
+TEST_F(PredictedTimeTest, CopiesOfOwnPiecesAreExposed) {
+  // 4 us of the gather keep what stands beside it waiting; of the other 36 that hides 25.
+  builder.plan.programs[0]->blocks[1]->node.AsStep()->own_copy_microseconds = 4;
+  const runtime::PlanFile file = builder.load();
+  report::PredictedTime time = report::predictedTime(file.plan(), *file.plan().programs()->Get(0));
+  EXPECT_EQ(time.wire, 40);
+  EXPECT_EQ(time.exposed, 15);
+  EXPECT_EQ(time.exchanges[0].alone, 15);
+  EXPECT_EQ(time.total, 55);
+  // With as much beside it as it takes, the copy is what is left.
+  builder.plan.programs[0]->blocks[2]->node.AsStep()->cost = Cost(0, 0, 100);
+  const runtime::PlanFile longer = builder.load();
+  time = report::predictedTime(longer.plan(), *longer.plan().programs()->Get(0));
+  EXPECT_EQ(time.exchanges[0].alone, 4);
+  EXPECT_EQ(time.exposed, 4);
+  EXPECT_EQ(time.total, 10 + 4 + 100 + 5);
+}
+
 TEST_F(PredictedTimeTest, OfAStepWithMicroBatches) {
   builder.plan.programs[0]->role = ProgramRole::accumulate;
   builder.plan.programs[0]->name = "accumulate";
