@@ -37,6 +37,8 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
   }
   if (change.stable && schedule.kind != ScheduleKind::wsd)
     hydra::support::fail("--stable is for --schedule wsd");
+  if (change.total && !decays(schedule.kind))
+    hydra::support::fail("--schedule-steps is for --schedule cosine and wsd, which end");
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
   schedule.clamp = schedule.clamp || change.floor;

@@ -41,11 +41,69 @@ void checkFiles(const RunOptions &options) {
                          {"--profile", options.profile.ends_with(".json") ? options.profile : ""}});
 }
 
+/// What a call of hydra-run does.
+enum Work : unsigned {
+  kTrains = 1,    ///< steps of a run
+  kTimes = 2,     ///< steps or calls for their time
+  kTimesData = 4, ///< batches for their time
+  kMeasures = 8,  ///< losses alone
+  kCalls = 16,    ///< one call of a plan that does not train, on what it is given
+  kWrites = 32,   ///< text by a plan that does not train
+  kChecks = 64    ///< nothing yet
+};
+
+/// What becomes of a flag without effect.
+enum class Idle {
+  refused,
+  noted ///< it says what there is or where it runs, and scripts give it to all their calls
+};
+
+/// With which work a flag has an effect.
+struct FlagUse {
+  const char *flag;
+  bool (*given)(const RunOptions &);
+  unsigned works;
+  const char *onlyWith; ///< the same in words
+  Idle idle = Idle::refused;
+};
+
+constexpr const char *kSteps = "--steps of a train plan";
+constexpr const char *kMeasured = "--steps of a train plan, or with --eval-only";
+constexpr const char *kText =
+    "--steps, --bench, --profile, --bench-data or --eval-only of a train plan";
+/// Plans that do not train refuse text.
+constexpr unsigned kReads = kTrains | kTimes | kTimesData | kMeasures | kCalls | kWrites | kChecks;
+
+using Run = const RunOptions &;
+
+/// Of several that have no effect the first is said.
+constexpr FlagUse kFlagUses[] = {
+    {"run", [](Run r) { return r.run.has_value(); }, kTrains, kSteps},
+    {"csv", [](Run r) { return r.csv.has_value(); }, kTrains, kSteps},
+    {"log", [](Run r) { return r.log.has_value(); }, kTrains | kMeasures, kSteps},
+    {"tensorboard", [](Run r) { return r.tensorboard.has_value(); }, kTrains | kMeasures, kSteps},
+    {"plot", [](Run r) { return r.plot; }, kTrains, kSteps},
+    {"log-every", [](Run r) { return r.logEvery > 0; }, kTrains, kSteps},
+    {"eval-every", [](Run r) { return r.evalEvery > 0; }, kTrains, kSteps},
+    {"sample-every", [](Run r) { return r.sampleEvery > 0; }, kTrains, kSteps},
+    {"max-bad-steps", [](Run r) { return r.maxBadSteps.has_value(); }, kTrains, kSteps},
+    {"safety-window", [](Run r) { return r.safetyWindow > 0; }, kTrains, kSteps},
+    {"safety-throughput", [](Run r) { return r.safetyThroughput; }, kTrains, kSteps},
+    {"eval-data", [](Run r) { return !r.evalData.empty(); }, kTrains | kMeasures | kChecks,
+     kMeasured},
+    {"eval-batches", [](Run r) { return r.evalBatches > 0; }, kTrains | kMeasures | kChecks,
+     kMeasured},
+    {"data", [](Run r) { return !r.data.empty(); }, kReads, kText, Idle::noted},
+    {"mix", [](Run r) { return !r.mix.empty(); }, kReads, kText, Idle::noted},
+    {"ids", [](Run r) { return r.ids.has_value(); }, kTrains | kTimes | kCalls | kChecks,
+     "--bench or --profile, or a call without --generate and --chat", Idle::noted},
+};
+
 /// Mistakes by what they are about. Of several the one that is looked for first is said.
 class OptionChecks {
 public:
-  OptionChecks(const RunOptions &options, const runtime::PlanFile &file)
-      : options(options), file(file), plan(file.origin()),
+  OptionChecks(const RunOptions &options, const runtime::PlanFile &file, uint64_t ranks)
+      : options(options), file(file), plan(file.origin()), ranks(ranks),
         mode(file.plan().header()->mode()->string_view()),
         trainPlan(runtime::isTrainPlan(file.plan())),
         trains(trainPlan && options.steps > 0 && !options.repeats() && options.benchData == 0),
@@ -56,12 +114,15 @@ public:
                              {"eval-only", options.evalOnly},
                              {"dry-run", options.dryRun}})) {}
 
-  void check() const {
+  /// What has no effect but to be said.
+  std::vector<std::string> check() {
     checkFiles(options);
     checkSteps();
     checkJobs();
+    checkUses();
     checkTraining();
     checkText();
+    return notes;
   }
 
 private:
@@ -104,39 +165,48 @@ private:
       fail("--bench-data excludes --{}", otherJob ? otherJob : timed);
   }
 
-  /// What belongs to steps that train: reports, guards, checkpoints.
+  /// Flags that nothing asks for that the call does.
+  void checkUses() {
+    const unsigned works = (trains ? kTrains : 0) | (options.repeats() ? kTimes : 0) |
+                           (options.benchData > 0 ? kTimesData : 0) |
+                           (options.evalOnly ? kMeasures : 0) |
+                           (trainPlan              ? 0
+                            : options.writesText() ? kWrites
+                                                   : kCalls) |
+                           (options.dryRun ? kChecks : 0);
+    for (const FlagUse &use : kFlagUses) {
+      if (!use.given(options) || (use.works & works) != 0)
+        continue;
+      if (use.idle == Idle::refused)
+        fail("--{} is of use only with {}", use.flag, use.onlyWith);
+      notes.push_back(
+          fmt::format("--{} has no effect; it is of use only with {}", use.flag, use.onlyWith));
+    }
+    if (options.rankTimeout > 0 && ranks == 1)
+      notes.emplace_back("--rank-timeout has no effect; there is one rank");
+  }
+
+  /// What belongs to steps that train: guards, checkpoints.
   void checkTraining() const {
-    constexpr const char *ofSteps = "--{} is of use only with --steps of a train plan";
-    if (options.run && !trains)
-      fail(ofSteps, "run");
     if (!trainPlan && (options.save || options.resume))
       fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
            options.save ? "save" : "resume", plan, support::shown(mode),
            options.save ? "" : "; --weights takes the parameters of one");
-    const char *report = firstGiven({{"csv", options.csv.has_value()},
-                                     {"log", options.log && !options.evalOnly},
-                                     {"tensorboard", options.tensorboard && !options.evalOnly},
-                                     {"plot", options.plot},
-                                     {"log-every", options.logEvery > 0},
-                                     {"eval-every", options.evalEvery > 0}});
-    if (report && !trains)
-      fail(ofSteps, report);
     const char *guard = firstGiven({{"safe", options.safe},
                                     {"safety-window", options.safetyWindow > 0},
                                     {"safety-throughput", options.safetyThroughput}});
     if (guard && file.plan().programs()->Get(0)->safe() < 0)
       fail("--{}: {} has no safe form; hydrac --safe makes plans that do", guard, plan);
-    if (options.sampleEvery > 0 && !trains)
-      fail(ofSteps, "sample-every");
+    if (options.safe && (options.safetyWindow > 0 || options.safetyThroughput))
+      fail("--safe excludes --{}: the safe form alone is compared with nothing",
+           options.safetyWindow > 0 ? "safety-window" : "safety-throughput");
     if (!options.schedules.empty() && otherJob && !options.dryRun && !trains)
-      fail(ofSteps, options.schedules.begin()->first);
+      fail("--{} is of use only with {}", options.schedules.begin()->first, kSteps);
     if (options.average && !options.resume && !options.weights)
       fail("--average needs a checkpoint that has averages: --resume, or --weights");
     if (options.average && trainPlan && options.steps > 0)
       fail("--average is for --eval-only, --generate, --chat and --export of a checkpoint; "
            "training goes on with the parameters themselves");
-    if (options.maxBadSteps && !trains)
-      fail(ofSteps, "max-bad-steps");
     if (options.benchWarmup && !options.repeats())
       fail("--bench-warmup is of use only with --bench or --profile");
     if (options.save && !trains)
@@ -153,7 +223,7 @@ private:
     if (options.benchData > 0 && !options.readsText())
       fail("--bench-data needs --data");
     if (!options.policies.empty() && (!trainPlan || (options.steps == 0 && !options.repeats())))
-      fail("--{} is of use only with --steps of a train plan", options.policies.begin()->first);
+      fail("--{} is of use only with {}", options.policies.begin()->first, kSteps);
     if (options.packed && !measuresText)
       fail("--packed needs --data or --mix");
     const char *measuring = firstGiven({{"eval-batches", options.evalBatches > 0},
@@ -190,13 +260,16 @@ private:
   const RunOptions &options;
   const runtime::PlanFile &file;
   const std::string &plan; ///< its name
+  uint64_t ranks;
   std::string_view mode;
   bool trainPlan, trains, measuresText;
   const char *otherJob; ///< than steps and measurements of their time; null: none
+  std::vector<std::string> notes;
 };
 
 } // namespace
 
-void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
-  OptionChecks(options, file).check();
+std::vector<std::string> hydra::checkOptions(const RunOptions &options,
+                                             const runtime::PlanFile &file, uint64_t ranks) {
+  return OptionChecks(options, file, ranks).check();
 }

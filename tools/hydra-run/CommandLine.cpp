@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 
 using namespace hydra;
 
@@ -61,13 +63,22 @@ bool has(const Arguments &all, const std::string &flag) {
 
 /// What such a job takes of the run's flags: what it reads, and where it runs.
 bool isForOtherJobs(const std::string &flag, const Arguments &now) {
-  if (flag == "--ids") // read by steps alone
-    return has(now, "--bench") || has(now, "--profile");
-  constexpr std::array kFlags = {
-      "--data",         "--mix",    "--packed",  "--tokenizer",        "--eval-data",
-      "--eval-batches", "--device", "--threads", "--prefetch-threads", "--prefetch-batches",
-      "--ranks",        "--gpus"};
-  return std::ranges::find(kFlags, flag) != kFlags.end();
+  const auto isOneOf = [](const std::string &name, std::initializer_list<std::string_view> flags) {
+    return std::ranges::find(flags, name) != flags.end();
+  };
+  const bool makesSteps = has(now, "--bench") || has(now, "--profile"),
+             measures = has(now, "--eval-only"),
+             readsText = makesSteps || measures || has(now, "--bench-data"),
+             writesText = has(now, "--generate") || has(now, "--chat");
+  if (flag == "--ids")
+    return makesSteps;
+  if (flag == "--tokenizer")
+    return readsText || writesText;
+  if (isOneOf(flag, {"--eval-data", "--eval-batches"}))
+    return measures;
+  if (isOneOf(flag, {"--data", "--mix", "--packed", "--prefetch-threads", "--prefetch-batches"}))
+    return readsText;
+  return isOneOf(flag, {"--device", "--threads", "--ranks", "--gpus"});
 }
 
 bool isOfRanks(const std::string &flag) { return flag == "--ranks" || flag == "--gpus"; }

@@ -62,9 +62,9 @@ void checkTogether(const CLI::App &app, RunOptions &options) {
     checkAlone(app, "--calibrate",
                {"plan", "-o", "--target-base", "--device", "--threads", "--ranks", "--gpus"});
   if (options.tune)
-    checkAlone(app, "--tune",
-               {"plan", "-o", "--allow-nondeterministic", "--device", "--threads", "--ranks",
-                "--gpus", "--rank-timeout"});
+    checkAlone(
+        app, "--tune",
+        {"plan", "-o", "--allow-nondeterministic", "--device", "--threads", "--ranks", "--gpus"});
   if (!options.output.empty() && !options.tune && !options.calibrate)
     throw CLI::RequiresError("-o", "--tune or --calibrate");
   for (const char *flag : {"--log", "--csv", "--tensorboard"})

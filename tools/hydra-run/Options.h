@@ -96,8 +96,10 @@ struct RunOptions {
 /// Of `5..24` the numbers of the first and the last step, from 1; of anything else {0, 0}.
 std::pair<int64_t, int64_t> parseStepRange(const std::string &text);
 
-/// Mistakes that only the plan shows. Throws Error.
-void checkOptions(const RunOptions &options, const runtime::PlanFile &file);
+/// Mistakes that only the plan shows. Returns a line for each flag that has no effect on this call,
+/// where that is no mistake. Throws Error.
+std::vector<std::string> checkOptions(const RunOptions &options, const runtime::PlanFile &file,
+                                      uint64_t ranks);
 
 /// The status that the program must end with right away (`--help`, a mistake, which has been
 /// printed as one line), or nothing. With `--resume DIR` where DIR is a run, flags that are not

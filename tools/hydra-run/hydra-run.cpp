@@ -171,7 +171,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const bool leads = !channel || channel->leads();
   const auto changes = scheduleChanges(options);
   const auto file = runtime::PlanFile::read(options.plan);
-  checkRanks(file, channel ? channel->size() : 1);
+  const uint64_t ranks = channel ? channel->size() : 1;
+  checkRanks(file, ranks);
   if (channel) {
     channel->setLimit(rankLimit(options, &file));
     agreeOnFlags(options, file, *channel);
@@ -183,7 +184,12 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     tune(options, file);
     return 0;
   }
-  checkOptions(options, file);
+  const std::vector<std::string> notes = checkOptions(options, file, ranks);
+  const auto sayNotes = [&] { // once nothing is wrong
+    for (const std::string &note : notes)
+      if (leads)
+        std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
+  };
   if (leads && !options.dryRun)
     tryOutputs(options);
   const std::optional<RunDirectory> directory = options.run && leads && !options.dryRun
@@ -200,6 +206,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const Texts texts =
       openTexts(options, file, tokenizer.get(), seed, channel ? channel->rank() : 0);
   if (options.benchData > 0) {
+    sayNotes();
     print(texts.training->bench(options.benchData));
     return 0;
   }
@@ -219,6 +226,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   std::vector<std::pair<std::string, std::string>> rows = {
       {"data", dataText(options, texts.training.get())}};
   if (options.dryRun && !options.inputs && !checkpoint) {
+    sayNotes();
     print(runtime::startupTable(file, executor, rows));
     return 0;
   }
@@ -234,6 +242,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   describe(session, checkpoint ? &*checkpoint : nullptr, rows);
   const std::string table = runtime::startupTable(file, executor, rows);
   if (options.dryRun) {
+    sayNotes();
     print(table);
     return 0;
   }
@@ -247,6 +256,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (!trains && session.hasSafeForm())
     session.useForm(formToGoOn(options, file, executor, session, channel));
   const auto sayWhatRuns = [&] {
+    sayNotes();
     if (directory)
       directory->write(file, {.options = &options,
                               .step = session.steps(),
