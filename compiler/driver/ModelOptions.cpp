@@ -16,6 +16,17 @@ StringRef shardingName(Sharding sharding) {
   return sharding == Sharding::Ddp ? "ddp" : sharding == Sharding::Zero1 ? "zero1" : "fsdp";
 }
 
+void checkLayerPrecision(const ProgramOptions &program) {
+  if (program.layerPrecision.empty())
+    return;
+  // In front of another one a rule says which layers that is not for.
+  const std::string &last = program.layerPrecision.back();
+  if (const std::optional<LayerPrecision> rule = LayerPrecision::parse(last);
+      rule && rule->format == precisionPolicy(program.precision)->format)
+    support::fail("--layer-precision={}: --precision={} multiplies in that already", last,
+                  program.precision);
+}
+
 BindingFlags::BindingFlags(BindingOptions &binding)
     : category("Model"),
       preset("preset", cl::value_desc("NAME"), cl::cat(category), cl::location(binding.preset),

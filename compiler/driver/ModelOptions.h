@@ -18,6 +18,9 @@ llvm::StringRef routingName(Routing routing);
 /// read, for any other text.
 bool readAverage(llvm::StringRef text, UpdateOptions &update);
 
+/// Throws support::Error for --layer-precision that says what --precision says of all layers.
+void checkLayerPrecision(const ProgramOptions &program);
+
 /// The flags of `hydra-bind`. Lives in main from before flags are parsed to the end, as does what
 /// they are bound to.
 class BindingFlags {

@@ -82,6 +82,7 @@ public:
   LogicalResult run() {
     options.model.checkQuantization();
     options.model.checkLogits();
+    checkLayerPrecision(options.program);
     options.model.checkExchange();
     checkFileNames({&options.inputs, &options.outputs});
     support::checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
@@ -167,6 +168,9 @@ private:
     if (entry.programRole() == ProgramRole::train && options.program.accumulation > 1)
       return entry.emitError() << "entry @" << name
                                << " updates after every batch; expected --accum=1";
+    if (stage == Mode::Train && options.model.average.getNumOccurrences() > 0)
+      return entry.emitError() << "entry @" << name
+                               << " has its updates already; --average is for what gets them";
     if (driver.model().isBound() &&
         (options.model.given() || options.model.precision.getNumOccurrences() > 0 ||
          options.model.layerPrecision.getNumOccurrences() > 0 || options.program.tuning.any())) {

@@ -291,6 +291,7 @@ static LogicalResult compileWhole(const HydracOptions &options) {
 LogicalResult compile(HydracOptions &options) {
   const std::string taken = takePresetSettings(options);
   options.check();
+  checkScans(options);
   if (!taken.empty())
     printProblem(taken);
   for (const std::string &chosen : chooseForms(options))

@@ -3,6 +3,7 @@
 
 #include "passes/precision/Policy.h"
 #include "runtime/report/PlanTimes.h"
+#include "runtime/support/Error.h"
 #include "tools/hydrac/SafeForm.h"
 
 #include <fmt/ranges.h>
@@ -107,6 +108,24 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
   for (const std::string &name : disabled)
     emit.options.emplace_back("disable-pass", name);
   return emit;
+}
+
+void checkScans(const HydracOptions &options) {
+  if (options.compile.scanCheckpoint == 1)
+    return;
+  Driver driver(options.model, /*timed=*/false, Driver::Care::Trial);
+  if (failed(driver.load()))
+    return; // as the compilation will say
+  const CompileOptions compile = options.compileOptions(driver.model());
+  BindOptions bind = bindOptions(compile.binding);
+  bind.loopsFrom = 2; // those of few chunks, which are written out, are scans too
+  if (failed(driver.run([&](OpPassManager &manager) { manager.addPass(createBind(bind)); })))
+    return;
+  const bool any =
+      driver.model()->walk([](LoopOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (!any)
+    support::fail("--scan-checkpoint={}: no program of @{} has a scan, of which it would keep less",
+                  compile.scanCheckpoint, driver.model().getSymName().str());
 }
 
 plan::PlanModuleOp planOf(ModuleOp module) { return *module.getOps<plan::PlanModuleOp>().begin(); }

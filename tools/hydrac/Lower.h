@@ -32,6 +32,9 @@ struct Lowering {
 /// is wrong with the model; throws support::Error for what is wrong with flags.
 llvm::FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering = {});
 
+/// Throws support::Error where --scan-checkpoint is asked of a model without scans.
+void checkScans(const HydracOptions &options);
+
 plan::PlanModuleOp planOf(mlir::ModuleOp module);
 
 /// Whether an optimizer keeps something for parameters.

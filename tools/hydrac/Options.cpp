@@ -312,6 +312,10 @@ static void checkReports(const HydracOptions &options) {
   if (options.reports() && (options.explain || isGiven(options.until)))
     support::fail("reports are of a whole plan; expected no --{} with them",
                   options.explain ? "explain" : "compile-to");
+  if (options.explain && isGiven(options.until))
+    support::fail("--explain is of whole plans; expected no --compile-to with it");
+  if (options.explain && isGiven(options.output))
+    support::fail("--explain prints, and writes no plan; expected no -o with it");
   checkFileNames({&options.memoryTimeline, &options.budgetPicture});
   const std::string &memory = options.memoryReport, &cost = options.costReport;
   if (isGiven(options.memoryReport) && !memory.empty() && memory != "json")
@@ -533,36 +537,68 @@ static void checkChoices(const HydracOptions &options) {
     support::fail("--rounded-copies=held is for --mode=train, which updates parameters");
 }
 
-/// Throws Error where an update is to do what there is nothing for.
+/// Throws Error for a flag of what the mode does not do.
+static void checkMode(const HydracOptions &options) {
+  struct FlagUse {
+    const cl::Option *flag;
+    bool (*isOf)(Mode);
+    const char *modes;
+  };
+  constexpr auto trains = [](Mode mode) { return mode == Mode::Train; };
+  constexpr auto hasLoss = [](Mode mode) { return mode != Mode::Generate; };
+  constexpr const char *training = "--mode=train", *updates = "--mode=train, which has updates";
+  constexpr const char *losses = "--mode=train, grad and forward, which have losses";
+  constexpr const char *many =
+      "--mode=train, grad and forward; --mode=generate multiplies few rows, in bf16";
+  for (const FlagUse &use :
+       std::initializer_list<FlagUse>{{&options.normSpike, trains, training},
+                                      {&options.groupNorms, trains, training},
+                                      {&options.schedule, trains, updates},
+                                      {&options.lr, trains, updates},
+                                      {&options.minLr, trains, updates},
+                                      {&options.warmup, trains, updates},
+                                      {&options.stable, trains, updates},
+                                      {&options.scheduleSteps, trains, updates},
+                                      {&options.clip, trains, updates},
+                                      {&options.noClip, trains, updates},
+                                      {&options.model.accum, trains, updates},
+                                      {&options.batchFilter, trains, training},
+                                      {&options.gradHistograms, trains, training},
+                                      {&options.model.average, trains, updates},
+                                      {&options.ceChunk, hasLoss, losses},
+                                      {&options.model.logits, hasLoss, losses},
+                                      {&options.model.fp8Format, hasLoss, many},
+                                      {&options.model.fp8Scaling, hasLoss, many},
+                                      {&options.model.fp8Amax, hasLoss, many},
+                                      {&options.model.fp8AmaxHistory, hasLoss, many},
+                                      {&options.model.fp8Keep, hasLoss, many},
+                                      {&options.model.fp8Least, hasLoss, many}})
+    if (isGiven(*use.flag) && !use.isOf(options.compile.mode))
+      support::fail("--{} is for {}", use.flag->ArgStr.str(), use.modes);
+}
+
+/// Throws Error where an update is to look at a norm that there is not.
 static void checkUpdate(const HydracOptions &options) {
   for (const cl::Option *flag : {static_cast<const cl::Option *>(&options.normSpike),
-                                 static_cast<const cl::Option *>(&options.groupNorms)}) {
-    if (isGiven(*flag) && options.compile.mode != Mode::Train)
-      support::fail("--{} is for --mode=train", flag->ArgStr.str());
+                                 static_cast<const cl::Option *>(&options.groupNorms)})
     if (isGiven(*flag) && options.noClip &&
         !precisionPolicy(options.compile.precision)->scalesLoss) // which takes the norm
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
-  }
-  for (const cl::Option *flag : std::initializer_list<const cl::Option *>{
-           &options.schedule, &options.lr, &options.minLr, &options.warmup, &options.stable,
-           &options.scheduleSteps, &options.clip, &options.noClip, &options.model.accum})
-    if (isGiven(*flag) && options.compile.mode != Mode::Train)
-      support::fail("--{} is for --mode=train, which has updates", flag->ArgStr.str());
-  if (options.batchFilter && options.compile.mode != Mode::Train)
-    support::fail("--batch-filter is for --mode=train");
-  if (options.gradHistograms && options.compile.mode != Mode::Train)
-    support::fail("--grad-histograms is for --mode=train");
-  if (options.compile.update.averages() && options.compile.mode != Mode::Train)
-    support::fail("--average is for --mode=train, which has updates");
 }
 
-/// Throws Error for multiprocessors of a target that has none.
+/// Throws Error for multiprocessors of a target that has none, or of plans that compute nothing
+/// beside anything else.
 static void checkMultiprocessors(const HydracOptions &options) {
-  if (const Target described = Target::named(options.target);
-      isGiven(options.sideMultiprocessors) && described.multiprocessors == 0)
+  if (!isGiven(options.sideMultiprocessors))
+    return;
+  if (const Target described = Target::named(options.target); described.multiprocessors == 0)
     support::fail("--side-multiprocessors is for GPUs; target {} has no multiprocessors",
                   described.name);
+  if (options.compile.mode != Mode::Train && options.compile.binding.mesh.empty())
+    support::fail("--side-multiprocessors is for --mode=train and --mesh; --mode={} computes "
+                  "nothing beside anything else",
+                  modeName(options.compile.mode).str());
 }
 
 void HydracOptions::check() const {
@@ -574,6 +610,7 @@ void HydracOptions::check() const {
   checkTuning(*this);
   model.checkQuantization();
   model.checkLogits();
+  checkLayerPrecision(compile);
   model.checkExchange(/*mayCutBatch=*/splitBatch);
   checkOffload(*this);
   for (const std::string &name : disabled)
@@ -588,6 +625,7 @@ void HydracOptions::check() const {
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16, fp8 or pure_bf16");
   if (noClip && clip > 0)
     support::fail("--clip and --no-clip exclude each other");
+  checkMode(*this);
   checkUpdate(*this);
   checkPassFlags(*this);
   givenScalars(*this);
