@@ -168,6 +168,9 @@ private:
 
   RefTensor valuesFor(const planfile::Variable &variable, const TensorMap &values) const {
     const RefTensor &exact = valueOf(values, variable.name()->str());
+    if (RefTensor own(runtime::shapeOf(plan, variable));
+        isOfOperands(variable.name()->string_view()) && own.shape != exact.shape)
+      return own;
     return runtime::isInt8(plan, variable) ? besideIntegers(exact) : exact;
   }
 

@@ -1,6 +1,7 @@
 // The calls of a mode, their values, and the reference interpreter over them.
 #include "test/fuzz/differential/Oracle.h"
 
+#include "passes/precision/AmaxHistory.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
@@ -279,6 +280,10 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
   return true;
 }
 
+bool isOfOperands(StringRef name) {
+  return name == AmaxHistory::kHistory || name == AmaxHistory::kStep;
+}
+
 std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
                                        const InterpreterOptions &options) {
   ModelOp model = modelOf(module);
@@ -292,6 +297,8 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
       RefTensor copy = owners.lookup(*state.getOwner());
       roundTo(copy, state.getBoundType().getElementType());
       variables[state.getSymName()] = std::move(copy);
+    } else if (isOfOperands(state.getSymName())) {
+      variables[state.getSymName()] = RefTensor(state.getBoundType().getShape());
     }
   toHeldForm(model, variables);
   InterpreterOptions own = options;

@@ -28,6 +28,10 @@ struct Work {
 /// The programs that hydrac makes of a model in the setting's mode, as `hydra-bind` takes them.
 std::vector<std::string> programsOf(ModelOp model, const Setting &setting);
 
+/// What is remembered of the largest magnitudes of operands, which begins as zeros. With a mesh a
+/// plan may have more operands than one rank has (docs/training.md, eight bits).
+bool isOfOperands(llvm::StringRef name);
+
 /// Does the work with the programs of a module in the dialect `hydra`, at any stage. Nothing where
 /// the interpreter fails; the context then knows why.
 std::optional<TensorMap> interpretWork(mlir::ModuleOp module, const Work &work,
