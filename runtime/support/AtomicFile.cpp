@@ -40,10 +40,11 @@ AtomicFile::AtomicFile(const std::filesystem::path &path) : shown(shownPath(path
     descriptor =
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, readWriteForAll);
     if (descriptor >= 0)
-      return;
+      break;
     if (errno != EEXIST && errno != EINTR)
       failWith("create a file in its directory", errno);
   }
+  removal.emplace(temporary.c_str());
 }
 
 AtomicFile::~AtomicFile() {
@@ -77,6 +78,7 @@ void AtomicFile::commit() {
     failWith("sync", errno);
   if (::rename(temporary.c_str(), target.c_str()) != 0)
     failWith("rename the finished file", errno);
+  removal.reset();
   const int file = descriptor;
   descriptor = -1;
   if (::close(file) != 0)

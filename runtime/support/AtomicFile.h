@@ -1,18 +1,21 @@
 // A file that appears complete or not at all: written under a temporary name, synced, renamed.
 #pragma once
 
+#include "runtime/support/Temporaries.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
 namespace hydra::support {
 
 /// Writes to a temporary in the directory of `path`; commit() puts it in the place of `path`. If
-/// commit() is never reached, or fails before the rename, the temporary is removed and whatever
-/// stood at `path` is untouched. A symbolic link is followed. Every Error names the path and the
-/// system's reason; `path` must not exist or be a regular file.
+/// commit() is never reached, or fails before the rename, or a signal ends the process, the
+/// temporary is removed and whatever stood at `path` is untouched. A symbolic link is followed.
+/// Every Error names the path and the system's reason; `path` must not exist or be a regular file.
 class AtomicFile {
 public:
   explicit AtomicFile(const std::filesystem::path &path);
@@ -35,6 +38,7 @@ private:
   std::string shown; // the path as the caller wrote it, for messages
   std::filesystem::path target;
   std::filesystem::path temporary;
+  std::optional<Temporary> removal; // while that exists
   int descriptor = -1; // -1 once committed
 };
 

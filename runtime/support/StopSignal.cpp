@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/Temporaries.h"
 
 namespace hydra::support {
 
@@ -10,7 +11,11 @@ namespace {
 
 volatile std::sig_atomic_t receivedSignal = 0;
 
-void note(int number) { receivedSignal = number; }
+void note(int number) {
+  receivedSignal = number;
+  if (number != SIGHUP)
+    std::signal(number, endBySignal);
+}
 
 } // namespace
 
@@ -18,14 +23,12 @@ StopSignal::StopSignal() {
   receivedSignal = 0;
   struct sigaction action = {};
   action.sa_handler = note;
-  // A second one of the same kind ends the process; a write to a terminal must not fail.
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  action.sa_flags = SA_RESTART; // a write to a terminal must not fail
   ::sigaction(SIGINT, &action, &before[0]);
   ::sigaction(SIGTERM, &action, &before[1]);
   // Nobody asked twice when a terminal that closes sends it twice (the kernel, then the shell). Who
   // started the program with nohup wants it to be ignored.
   ::sigaction(SIGHUP, nullptr, &before[2]);
-  action.sa_flags = SA_RESTART;
   if (before[2].sa_handler != SIG_IGN)
     ::sigaction(SIGHUP, &action, nullptr);
 }

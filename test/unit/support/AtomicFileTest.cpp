@@ -1,11 +1,15 @@
 // Files that appear complete or not at all: full disks, unwritable places, abandoned writes.
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/StopSignal.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <vector>
 
@@ -52,6 +56,31 @@ protected:
     return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
   }
 
+  /// The status of a process that has done `begin` and then waits, behind these signals.
+  static int statusBehind(std::initializer_list<int> signals,
+                          const std::function<void(const std::function<void()> &wait)> &begin) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      begin([&] {
+        for (;; ::pause()) // behind each signal that it survives
+          EXPECT_EQ(::write(ends[1], "x", 1), 1);
+      });
+      ::_exit(0);
+    }
+    for (const int number : signals) {
+      char answer = 0;
+      EXPECT_EQ(::read(ends[0], &answer, 1), 1);
+      ::kill(child, number);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return status;
+  }
+
   fs::path directory;
 };
 
@@ -81,6 +110,47 @@ TEST_F(AtomicFiles, NothingRemainsWithoutCommit) {
   }
   EXPECT_EQ(contentsOf(path), "old");
   EXPECT_EQ(filesInDirectory(), 1u);
+}
+
+TEST_F(AtomicFiles, NothingRemainsWhenASignalEndsTheProcess) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = statusBehind({number}, [&](const auto &wait) {
+      std::signal(number, SIG_DFL);
+      AtomicFile first(directory / "first"), second(directory / "second");
+      first.write(std::as_bytes(std::span("new", 3)));
+      wait();
+    });
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(filesInDirectory(), 0u);
+  }
+}
+
+TEST_F(AtomicFiles, NothingRemainsWhenASecondSignalEndsTheProcess) {
+  const int status = statusBehind({SIGTERM, SIGTERM}, [&](const auto &wait) {
+    const StopSignal stop;
+    AtomicFile file(directory / "out");
+    wait();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_EQ(filesInDirectory(), 0u);
+}
+
+TEST_F(AtomicFiles, AForkedProcessLeavesThemAlone) {
+  AtomicFile file(directory / "out");
+  const int status = statusBehind({SIGTERM}, [&](const auto &wait) { wait(); });
+  EXPECT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_EQ(filesInDirectory(), 1u);
+  file.commit();
+  EXPECT_TRUE(fs::exists(directory / "out"));
+}
+
+TEST_F(AtomicFiles, SignalsThatOthersHandleStayTheirs) {
+  const int status = statusBehind({}, [&](const auto &) {
+    std::signal(SIGHUP, SIG_IGN); // as nohup does
+    const AtomicFile file(directory / "out");
+    ::_exit(std::signal(SIGHUP, SIG_DFL) == SIG_IGN ? 0 : 1);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(AtomicFiles, RelativePathsAndLongNames) {

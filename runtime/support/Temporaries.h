@@ -1,0 +1,27 @@
+// Names of files that are not complete yet, which no end of the process by a signal leaves behind.
+#pragma once
+
+namespace hydra::support {
+
+/// While alive, a SIGINT, SIGTERM or SIGHUP that ends the process removes the file of that name
+/// first. Handlers of others stay: who handles a signal and then ends by it calls endBySignal. Of
+/// files that exist at a time the first kMost are removed.
+class Temporary {
+public:
+  static constexpr unsigned kMost = 256;
+
+  /// `path` stays where it is.
+  explicit Temporary(const char *path);
+  ~Temporary();
+  Temporary(const Temporary &) = delete;
+  Temporary &operator=(const Temporary &) = delete;
+
+private:
+  unsigned slot; // kMost: none was free
+};
+
+/// Removes all temporary files of this process, and ends it by the default action of the signal.
+/// For handlers of signals, too.
+[[noreturn]] void endBySignal(int number);
+
+} // namespace hydra::support
