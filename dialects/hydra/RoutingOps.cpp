@@ -52,7 +52,12 @@ LogicalResult TopKOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   int64_t width = in[0]->cols();
   for (int64_t row = 0; row < in[0]->rows(); ++row) {
     const double *u = in[0]->data.data() + row * width;
-    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, width));
+    SmallVector<int64_t> order;
+    for (int64_t i = 0; i < width; ++i)
+      if (std::isnan(u[i])) // nothing is larger
+        out[0].data[row * width + i] = 1.0;
+      else
+        order.push_back(i);
     llvm::stable_sort(order, [&](int64_t a, int64_t b) { return u[a] > u[b]; });
     for (int64_t chosen : ArrayRef(order).take_front(getK()))
       out[0].data[row * width + chosen] = 1.0;

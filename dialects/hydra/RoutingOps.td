@@ -13,7 +13,8 @@ def TopKOp : Hydra_RoutingOp<"top_k", [StorageOpInterface, Hydra_RowWiseForm]> {
   let summary = "which elements of a row are among its k largest";
   let description = [{
     `%chosen = hydra.top_k %u k = 16`: `u [..., S]`, `chosen [..., S]` i1, k of them true in every row. Of
-    equal numbers the one at the lower index counts as larger. models.md section 3.5.
+    equal numbers the one at the lower index counts as larger. A NaN, than which nothing is larger, is true
+    beside the k largest numbers. models.md section 3.5.
   }];
   let arguments = (ins Hydra_Value:$u, Hydra_Int:$k);
   let results = (outs Hydra_Value:$chosen);

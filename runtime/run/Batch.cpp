@@ -4,6 +4,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InverseNormal.h"
 #include "runtime/support/Philox.h"
+#include "runtime/support/PlaceText.h"
 #include "runtime/support/Sampling.h"
 #include "runtime/support/Shown.h"
 
@@ -74,7 +75,7 @@ void hydra::runtime::checkIds(const Input &input, support::DType dtype,
     const std::string ignored =
         input.kind() == InputKind::labels ? fmt::format(", and not {}", input.ignored()) : "";
     support::fail("{}{} = {} is not in [0, {}){}", shown(input.name()->string_view()),
-                  placeText(shape, i), id, input.limit(), ignored);
+                  support::placeText(shape, i), id, input.limit(), ignored);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/run/BadValue.h"
 #include "runtime/run/FirstValues.h"
 #include "runtime/run/TensorHashes.h"
 #include "runtime/run/Variables.h"
@@ -364,7 +365,13 @@ std::string Session::drawAhead(int64_t number) {
 
 double Session::runPart(const Part &part, uint64_t batch) {
   part.batches[batch].write(executor, *file.plan().programs()->Get(part.program));
-  executor.run(part.program);
+  try {
+    executor.run(part.program);
+  } catch (const BadValue &bad) {
+    if (!trainPlan)
+      throw;
+    fail("step {}: {}", step + 1, bad.what());
+  }
   return part.loss < 0 ? 0.0 : gathered.scalar(static_cast<uint32_t>(part.loss));
 }
 

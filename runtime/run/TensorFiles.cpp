@@ -7,6 +7,7 @@
 #include "runtime/support/BlockHash.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/OutputFile.h"
+#include "runtime/support/PlaceText.h"
 #include "runtime/support/Shown.h"
 
 #include <cstring>
@@ -33,11 +34,12 @@ void checkFinite(const fs::path &what, const Plan &plan, const Variable &variabl
   const size_t size = hydra::support::byteSize(dtype);
   double value = 0;
   hydra::support::toDoubles(dtype, values.subspan(*bad * size, size), std::span(&value, 1));
-  throw NotFinite(
-      fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
-                  "(what was saved before stays)",
-                  shownPath(what), shown(variable.name()->string_view()),
-                  placeText(shapeOf(plan, variable), first + static_cast<int64_t>(*bad)), value));
+  throw NotFinite(fmt::format(
+      "cannot save {}: {}{} is {}; expected finite parameters and states "
+      "(what was saved before stays)",
+      shownPath(what), shown(variable.name()->string_view()),
+      hydra::support::placeText(shapeOf(plan, variable), first + static_cast<int64_t>(*bad)),
+      value));
 }
 
 /// Of one file, what this rank does to it.

@@ -23,15 +23,6 @@ std::vector<int64_t> hydra::runtime::shapeOf(const planfile::Tensor &tensor) {
   return {tensor.shape()->begin(), tensor.shape()->end()};
 }
 
-std::string hydra::runtime::placeText(const std::vector<int64_t> &shape, int64_t index) {
-  std::string text;
-  for (size_t d = shape.size(); d-- > 0;) {
-    text = fmt::format("{}{}{}", index % shape[d], text.empty() ? "" : ",", text);
-    index /= shape[d];
-  }
-  return text.empty() ? text : "[" + text + "]";
-}
-
 BatchPart::BatchPart(const planfile::Plan &plan, const planfile::Tensor &tensor, int32_t dimension,
                      uint32_t rank)
     : whole(shapeOf(tensor)), elements(elementsOf(tensor)), block(elements) {

@@ -20,9 +20,6 @@ namespace hydra::runtime {
 
 std::vector<int64_t> shapeOf(const planfile::Tensor &tensor);
 
-/// `[3,17]` for a position in row-major order; empty for a shape of rank 0.
-std::string placeText(const std::vector<int64_t> &shape, int64_t index);
-
 /// How the tensor of an input or output, of which each rank may have its part of the batch, lies in
 /// the whole: in blocks of equal size, one of each rank in turn.
 class BatchPart {
