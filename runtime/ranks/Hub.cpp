@@ -14,6 +14,9 @@ namespace {
 /// A death is told before what others meet because of it, and a rank's own signal or error, which
 /// may be the same everywhere, before a death.
 constexpr auto kAfterLoss = 200ms, kAfterError = 1000ms;
+/// Until its first step rank 0 reads what other ranks read, be it later: its own line is waited
+/// for.
+constexpr auto kMostForRankZero = 20s;
 
 double seconds(Hub::Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -136,9 +139,16 @@ void Hub::fail(const Ending &ending) {
   callbacks.over(ending);
 }
 
-void Hub::suspect(const Ending &ending, Clock::time_point now, Clock::duration patience) {
+void Hub::suspect(const Ending &ending, Clock::time_point now, Clock::duration patience, bool own) {
   if (!problem || now + patience < problem->due)
-    problem = Problem{ending, problem ? problem->since : now, now + patience};
+    problem = Problem{ending, problem ? problem->since : now, now + patience, own};
+}
+
+bool Hub::isToBeTold(const Problem &known, Clock::time_point now) const {
+  const Peer &first = peers[0];
+  const bool begins = first.step <= 0 && first.activity.empty() && first.votes.empty() &&
+                      first.pieces.empty() && !first.bye;
+  return now >= known.due && !(known.own && begins && now - known.since < kMostForRankZero);
 }
 
 void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) {
@@ -185,7 +195,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     const std::string text = reader.text();
     // Of a broken connection, the rank that is gone is told as soon as it is known.
     suspect(Ending::of(fmt::format("{}: {}", whoText(rank), text), follows), now,
-            follows ? 2 * kAfterError : kAfterError);
+            follows ? 2 * kAfterError : kAfterError, /*own=*/!follows);
     peer.bye = true; // it may close its connection
     return;
   }
@@ -274,7 +284,7 @@ void Hub::tick(Clock::time_point now) {
       peer.heard = now;
     begun += pause;
   }
-  if (problem && now >= problem->due && !leaving)
+  if (problem && isToBeTold(*problem, now) && !leaving)
     return fail(problem->ending);
   if (!complete()) {
     if (now - begun > limit) {

@@ -105,10 +105,14 @@ private:
     Ending ending;
     Clock::time_point since;
     Clock::time_point due; // when it ends the run, unless a nearer cause shows up
+    bool own = false;      // a rank's own error, which rank 0 may be about to meet as well
   };
 
   void fail(const Ending &ending);
-  void suspect(const Ending &ending, Clock::time_point now, Clock::duration patience);
+  void suspect(const Ending &ending, Clock::time_point now, Clock::duration patience,
+               bool own = false);
+  /// Whether it is due, and rank 0 is not on its way to say it itself.
+  bool isToBeTold(const Problem &known, Clock::time_point now) const;
   void vote(uint32_t rank, MessageReader &reader);
   void decide();
   void gather();

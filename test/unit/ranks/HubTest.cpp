@@ -162,6 +162,43 @@ TEST(Hub, WhatFollowsIsToldWhenNothingElseIsKnown) {
       << run.line;
 }
 
+TEST(Hub, AnErrorOfARankWaitsForRankZeroWhileThatReadsWhatTheRankHasRead) {
+  for (const bool waits : {false, true}) {
+    HubRun run(3);
+    run.arriveAll();
+    const auto beat = [&](const char *activity) {
+      run.hub.receive(0, MessageWriter(MessageType::beat).number(0).number(0).text(activity).done(),
+                      run.now);
+    };
+    beat("");
+    run.hub.receive(1, MessageWriter(MessageType::failed).number(0).text("cannot read x").done(),
+                    run.now);
+    for (int i = 0; i < 50; ++i)
+      run.hub.tick(run.now += 100ms);
+    EXPECT_EQ(run.line, "");
+    if (waits) { // for the others: it has read what it had to
+      beat("all_gather 4 over data (8 bytes)");
+      run.hub.tick(run.now += 100ms);
+      EXPECT_EQ(run.line, "rank 1 (host h, pid 11): cannot read x");
+      continue;
+    }
+    for (int i = 0; i < 20; ++i)
+      run.hub.tick(run.now += 1s);
+    EXPECT_EQ(run.line, "rank 1 (host h, pid 11): cannot read x");
+  }
+}
+
+TEST(Hub, AnErrorOfARankIsToldSoonWhereRankZeroTrains) {
+  HubRun run(3);
+  run.arriveAll();
+  run.second();
+  run.hub.receive(1, MessageWriter(MessageType::failed).number(0).text("cannot read x").done(),
+                  run.now);
+  for (int i = 0; i < 11; ++i)
+    run.hub.tick(run.now += 100ms);
+  EXPECT_EQ(run.line, "rank 1 (host h, pid 11): cannot read x");
+}
+
 TEST(Hub, WhileRankZeroEndsTheRunADeathIsNotTold) {
   for (const bool needsOthers : {false, true}) {
     HubRun run(3);
