@@ -41,6 +41,9 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
     hydra::support::fail("--schedule-steps is for --schedule cosine and wsd, which end");
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
+  if (const double floor = change.floor.value_or(0);
+      floor > 0 && floor <= schedule.peak && schedule.kind == ScheduleKind::constant)
+    hydra::support::fail("--min-lr: the rate of --schedule constant stays at its peak");
   schedule.clamp = schedule.clamp || change.floor;
   schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
   schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
