@@ -408,9 +408,10 @@ private:
 
   /// A run-time scalar from its flag, if that is given.
   void giveScalar(StringRef name, const MagnitudeOption &flag) {
-    if (flag.getNumOccurrences() == 0 ||
-        llvm::none_of(slots, [&](const Slot &s) { return s.name == name; }))
+    if (flag.getNumOccurrences() == 0)
       return;
+    if (llvm::none_of(slots, [&](const Slot &s) { return s.name == name; }))
+      support::fail("--{}: the program takes no number '{}'", name.str(), name.str());
     if (values.contains(name))
       support::fail("{}: tensor '{}' is also given as --{}; expected one of them",
                     options.inputs.getValue(), name.str(), name.str());
