@@ -1051,14 +1051,17 @@ def OverlapCollectives : Pass<"hydra-overlap-collectives", "::mlir::ModuleOp"> {
   let description = [{
     For GPUs. Exchanges run beside what computes, one after the other, in the order of the program. There a
     gather of parameters stands right before its first reader, behind the exchange of the gradients that the
-    layer before has just made: nothing computes while it runs. It moves up to where, as the target's rates
-    predict it, it ends as its reader begins, in time that other exchanges leave, even if all take a fifth
-    longer than predicted. What waits for its reader has at most the bytes of `ahead` of the largest
+    layer before has just made: nothing computes while it runs. Others stand long before theirs, and hold
+    memory until then. A gather moves to where, as the target's rates predict it, it ends as its reader begins,
+    in time that other exchanges leave, even if all take a fifth longer than predicted: earlier, or later.
+    None goes before one that is needed earlier and could begin by then: where the links cannot keep up, they
+    go in the order of their readers. One that only the next step reads stays where it is.
+    What waits for its reader has at most the bytes of `ahead` of the largest
     gathers. Gathers of which each takes what the one before brings (`hydra-split-gathers`) move together. CS336 xl with
     parameters shared out between two H200: 77 to 65 ms. *Exact.*
   }];
   let options = [Option<"ahead", "ahead", "uint64_t", "2", "largest gathers whose bytes may wait for their readers">];
-  let statistics = [Statistic<"moved", "moved", "gathers that begin earlier">];
+  let statistics = [Statistic<"moved", "moved", "gathers that stand before another step">];
 }
 
 def FillIdle : Pass<"hydra-fill-idle", "::mlir::ModuleOp"> {
