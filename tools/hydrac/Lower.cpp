@@ -209,12 +209,18 @@ FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering)
     FailureOr<Lowered> lowered = lower(options, lowering, room);
     if (failed(lowered) || !lowered->outline || bytesOf(*lowered->outline) <= most)
       return lowered;
-    const bool sliced = !room.exchangeBytes;
-    room.exchangeBytes.reset();
-    if (!sliced && largestSum(*report::PackedPlan(*lowered->outline)) > options.sliceBytes())
+    const bool gathers = llvm::is_contained(lowered->emit.passes, "hydra-overlap-collectives");
+    if (room.exchangeBytes &&
+        largestSum(*report::PackedPlan(*lowered->outline)) > options.sliceBytes()) {
+      // Slices cost more than to gather one unit ahead instead of two, and less than none.
+      if (gathers && room.gatherAhead > 1)
+        --room.gatherAhead;
+      else
+        room = ExchangeRoom();
       continue;
-    if (room.gatherAhead == 0 ||
-        !llvm::is_contained(lowered->emit.passes, "hydra-overlap-collectives"))
+    }
+    room.exchangeBytes.reset();
+    if (room.gatherAhead == 0 || !gathers)
       return lowered;
     --room.gatherAhead;
   }
