@@ -15,8 +15,8 @@ namespace {
 /// may be the same everywhere, before a death.
 constexpr auto kAfterLoss = 200ms, kAfterError = 1000ms;
 /// Until its first step rank 0 reads what other ranks read, be it later: its own line is waited
-/// for.
-constexpr auto kMostForRankZero = 20s;
+/// for, but no run outlives an error for 5 s.
+constexpr auto kMostForRankZero = 4s;
 
 double seconds(Hub::Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();

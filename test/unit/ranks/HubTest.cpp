@@ -173,7 +173,7 @@ TEST(Hub, AnErrorOfARankWaitsForRankZeroWhileThatReadsWhatTheRankHasRead) {
     beat("");
     run.hub.receive(1, MessageWriter(MessageType::failed).number(0).text("cannot read x").done(),
                     run.now);
-    for (int i = 0; i < 50; ++i)
+    for (int i = 0; i < 30; ++i)
       run.hub.tick(run.now += 100ms);
     EXPECT_EQ(run.line, "");
     if (waits) { // for the others: it has read what it had to
