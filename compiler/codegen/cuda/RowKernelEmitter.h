@@ -71,8 +71,8 @@ private:
   /// How many rows there are (i32).
   Value *rowsThere() { return countedRows ? countedRows : b.getInt32(s.rows); }
 
-  /// `body` of each number below `end` that a block has of a counted kernel: `index`, which its
-  /// blocks have once, and every `step` behind it. Else of `index` alone, where it is below.
+  /// `body` of `index` if that is below `end`, and where blocks have rows in turn of every
+  /// `step`-th number behind it that is.
   void forOwn(Value *index, Value *end, int64_t step, llvm::function_ref<void(Value *)> body);
 
   //===-- The three shapes ------------------------------------------------------------------===//

@@ -33,9 +33,9 @@ llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::Plan
 
 /// Threads of generated kernels, where the target says any.
 cuda::RowThreads rowThreadsOf(const Target &target) {
-  constexpr int64_t kOfMultiprocessor = 2048; // what it has room for, or a little more
+  constexpr int64_t kMultiprocessorThreads = 2048; // at most, of any architecture
   cuda::RowThreads threads;
-  threads.atOnce = target.multiprocessors * kOfMultiprocessor;
+  threads.atOnce = target.multiprocessors * kMultiprocessorThreads;
   const auto take = [](const KernelTiles &from, const char *name, int64_t &to) {
     if (const auto found = from.sizes.find(name); found != from.sizes.end())
       to = found->second;

@@ -374,8 +374,8 @@ struct Unit {
 };
 
 /// All of a launch. When every block has had as many tiles as any other, the rest is cut into strips, and the sums of
-/// strips are split, for as many blocks as there are: the way that takes least by `timeOf`, which
-/// compiler/codegen/cuda/GroupedSteps.cpp reckons with too.
+/// strips are split, for as many blocks as there are: the way that takes least by `timeOf`. WarpgroupTiles::timeOf of
+/// compiler/codegen/cuda/GroupedSteps.cpp has the same numbers.
 template <typename Work, int Width> struct Units {
   static constexpr int narrowest = 64, mostParts = 8;
   const Work &work;
@@ -811,8 +811,6 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   const Block<Work, O, Width, Stages, Buffers> block(blocks1024, scratch, done);
-  if (work.count() == 0)
-    return;
   block.init();
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
   if (group == kGroups) {
@@ -857,7 +855,8 @@ __device__ __forceinline__ void linearOfFirstRows(const T *x, const T *w, const 
                                                   unsigned char *scratch, int *done) {
   using namespace hopper_matmul;
   using Work = LinearOfFirstRows<N, K, Transposed, XStride, WStride, YStride, Width, T, O>;
-  multiplyTiles<T, O, Width, Stages, Buffers>(Work{x, w, rowsOf<Rows>(count), y}, scratch, done);
+  if (const int rows = rowsOf<Rows>(count); rows > 0)
+    multiplyTiles<T, O, Width, Stages, Buffers>(Work{x, w, rows, y}, scratch, done);
 }
 
 /// OuterOfFirstRows; the same.
