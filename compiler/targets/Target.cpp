@@ -112,7 +112,7 @@ public:
                       rate == &Links::overlap ? "a number from 0 to 1" : "a number above 0");
     constexpr double most = 65536; // as of a mesh
     if (known != names.size() || given.size() != names.size())
-      support::fail("{}: field '{}' is {}; expected {}, or nothing; {} may be left away", origin,
+      support::fail("{}: field '{}' is {}; expected {}, or nothing; {} may be left out", origin,
                     field, content.at(field).dump(), fmt::join(names, ", "),
                     kOwnCopyBandwidth.str());
     if (const double ranks = given.at(kNodeRanks.str());
