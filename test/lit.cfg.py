@@ -1,5 +1,6 @@
 # The lit suite: files with RUN lines, checked with FileCheck. Configured by lit.site.cfg.py.
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,6 +13,10 @@ config.suffixes = [".mlir", ".test"]
 config.excludes = ["unit", "fuzz", "support", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.hydra_build_test_dir
+
+# What hangs fails, where lit can end what a test has started.
+if importlib.util.find_spec("psutil"):
+    lit_config.maxIndividualTestTime = 900
 
 config.environment["PATH"] = os.pathsep.join(
     [config.hydra_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]

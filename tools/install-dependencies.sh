@@ -10,6 +10,7 @@ packages=(
   flatbuffers-compiler libflatbuffers-dev zlib1g-dev libzstd-dev libgtest-dev libdnnl-dev
   libcli11-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev libasio-dev libgloo-dev
   libpcre2-dev libutf8proc-dev libkissfft-dev
+  python3-psutil # with it lit ends tests that hang
   openmpi-bin slurmctld slurmd slurm-client munge # what starts ranks, for its tests
   chromium # the test of the page of a plan
 )

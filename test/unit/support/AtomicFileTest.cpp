@@ -63,12 +63,20 @@ protected:
     EXPECT_EQ(::pipe(ends.data()), 0);
     const pid_t child = ::fork();
     if (child == 0) {
+      ::close(ends[0]);
+      // A signal comes while the child waits for it, not before: nobody would send it again.
+      sigset_t held, before;
+      ::sigemptyset(&held);
+      for (const int number : signals)
+        ::sigaddset(&held, number);
+      ::sigprocmask(SIG_BLOCK, &held, &before);
       begin([&] {
-        for (;; ::pause()) // behind each signal that it survives
+        for (;; ::sigsuspend(&before)) // behind each signal that it survives
           EXPECT_EQ(::write(ends[1], "x", 1), 1);
       });
       ::_exit(0);
     }
+    ::close(ends[1]);
     for (const int number : signals) {
       char answer = 0;
       EXPECT_EQ(::read(ends[0], &answer, 1), 1);
@@ -77,7 +85,6 @@ protected:
     int status = 0;
     ::waitpid(child, &status, 0);
     ::close(ends[0]);
-    ::close(ends[1]);
     return status;
   }
 
