@@ -430,6 +430,7 @@ private:
     if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()); launch && launch.getPhaseFlops())
       step->phase_flops.assign(launch.getPhaseFlops()->begin(), launch.getPhaseFlops()->end());
     step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 1e6 * op.seconds(options.target));
+    step->bound = fileWord<planfile::Bound>(op.boundOf(options.target));
     step->own_copy_microseconds = ownCopyMicroseconds(op);
     totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))

@@ -264,25 +264,45 @@ RankGroup StepInterface::group() {
   return group;
 }
 
+namespace {
+
+/// Of a step that meets nobody: its arithmetic alone and its bytes alone, each with a launch.
+struct AloneSeconds {
+  double compute, memory;
+};
+
+AloneSeconds aloneSeconds(StepInterface step, const Roofline &rates) {
+  Arithmetic kind = Arithmetic::Other;
+  if (step.getOpClass() == OpClass::gemm)
+    kind = Arithmetic::Matmul;
+  else if (step.getOpClass() == OpClass::attention)
+    kind = Arithmetic::Attention;
+  std::string format;
+  llvm::raw_string_ostream(format) << step.computedIn();
+  return {rates.seconds(kind, format, step.getFlops(), 0),
+          rates.seconds(kind, format, 0, step.getBytes())};
+}
+
+} // namespace
+
 double StepInterface::seconds(const Roofline &rates) {
   if (meetsRanks())
     return rates.collectiveSeconds(group(), getSentBytes(), getBytes());
   if (getLink())
     return rates.transferSeconds(getBytes());
-  Arithmetic kind = Arithmetic::Other;
-  if (getOpClass() == OpClass::gemm)
-    kind = Arithmetic::Matmul;
-  else if (getOpClass() == OpClass::attention)
-    kind = Arithmetic::Attention;
-  std::string format;
-  llvm::raw_string_ostream(format) << computedIn();
-  const double seconds = rates.seconds(kind, format, getFlops(), getBytes());
+  const auto [compute, memory] = aloneSeconds(*this, rates);
+  const double seconds = std::max(compute, memory);
   auto exposed = (*this)->getAttrOfType<FloatAttr>(kExposedAttr);
-  if (!exposed)
-    return seconds;
-  return seconds +
-         exposed.getValueAsDouble() * std::min(rates.seconds(kind, format, getFlops(), 0),
-                                               rates.seconds(kind, format, 0, getBytes()));
+  return exposed ? seconds + exposed.getValueAsDouble() * std::min(compute, memory) : seconds;
+}
+
+Bound StepInterface::boundOf(const Roofline &rates) {
+  if (getLink())
+    return Bound::exchange;
+  const auto [compute, memory] = aloneSeconds(*this, rates);
+  if (std::max(compute, memory) < 2 * rates.launchSeconds)
+    return Bound::launch;
+  return compute > memory ? Bound::compute : Bound::memory;
 }
 
 bool AllGatherOp::meetsRanks() { return true; }

@@ -26,4 +26,7 @@ def Plan_ScalarSource : Plan_Words<"ScalarSource", "what an executor writes into
 def Plan_LibraryFunction : Plan_Words<"LibraryFunction", "function of a library",
                                  ["nothing", "attention", "attention_grad"]>;
 
+def Plan_Bound : Plan_Words<"Bound", "what most of a step's predicted time goes to",
+                            ["launch", "compute", "memory", "exchange"]>;
+
 #endif // HYDRA_PLAN_ENUMS_TD

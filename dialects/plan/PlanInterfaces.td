@@ -66,6 +66,8 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
     /// collective by what it sends over the links that its axis of the mesh has, of a transfer by the link
     /// to the host.
     double seconds(const ::hydra::Roofline &rates);
+    /// What most of that goes to.
+    ::hydra::plan::Bound boundOf(const ::hydra::Roofline &rates);
     /// The ranks that it meets; alone where it meets none.
     ::hydra::RankGroup group();
   }];

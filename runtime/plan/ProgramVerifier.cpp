@@ -271,6 +271,7 @@ private:
   void checkStep(const Path &at, const Step &step) {
     checkEnum(at, "phase", step.phase());
     checkEnum(at, "op_class", step.op_class());
+    checkEnum(at, "bound", step.bound());
     checkOptionalIndex(Path(at, "path"), "path", step.path(), *plan.paths());
     if (const auto count = static_cast<int64_t>(plan.header()->passes()->size());
         step.pass() < -1 || step.pass() >= count)

@@ -3,6 +3,7 @@
 
 #include "runtime/report/Advice.h"
 #include "runtime/report/CopyAudit.h"
+#include "runtime/report/Hotspots.h"
 #include "runtime/report/ModuleReport.h"
 #include "runtime/report/OpRanking.h"
 #include "runtime/report/Units.h"
@@ -130,7 +131,7 @@ private:
 std::vector<Section> hydra::runtime::profileSections(const PlanFile &file, const Profile &profile) {
   const Plan &plan = file.plan();
   const Measurement measured = measurementOf(profile);
-  std::vector<Section> sections;
+  std::vector<Section> sections{hotspots(plan, measured)};
   if (!profile.samples.empty())
     sections.push_back(StepTable(profile, measured).section);
   sections.push_back(opTimes(measured));

@@ -210,6 +210,7 @@ inline PlanBuilder trainingPlan() {
     step.pass = 1;
     step.cost = Cost(12, 96, 2.5);
     step.limit_microseconds = 1.5;
+    step.bound = Bound::compute;
     step.phase_flops = {4, 0, 8, 0, 0};
     ActionUnion other;
     product.algorithm = 7;

@@ -131,6 +131,7 @@ Json toJson(const Plan &plan, const Step &step) {
     out["phase_flops"] =
         std::vector<uint64_t>(step.phase_flops()->begin(), step.phase_flops()->end());
   out["op_class"] = EnumNameOpClass(step.op_class());
+  out["bound"] = EnumNameBound(step.bound());
   if (step.layer() >= 0)
     out["layer"] = step.layer();
   if (step.path() >= 0)

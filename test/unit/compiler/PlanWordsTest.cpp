@@ -42,6 +42,8 @@ TEST(PlanWords, AreThoseOfPlanFiles) {
              EnumNamesSegmentKind());
   expectSame(plan::stringifyInputKind, plan::getMaxEnumValForInputKind(), EnumValuesInputKind(),
              EnumNamesInputKind());
+  expectSame(plan::stringifyBound, plan::getMaxEnumValForBound(), EnumValuesBound(),
+             EnumNamesBound());
   expectSame(hydra::stringifyVariableRole, hydra::getMaxEnumValForVariableRole(),
              EnumValuesVariableRole(), EnumNamesVariableRole());
   expectSame(hydra::stringifyProgramRole, hydra::getMaxEnumValForProgramRole(),

@@ -152,6 +152,8 @@ std::vector<DamageCase> cases() {
        "programs[0].blocks[3].step.phase: 5 is no value of this enum; the largest is 4"},
       {"OpClass", [](PlanT &p) { step(p, kMatmul).op_class = OpClass(15); },
        "programs[0].blocks[3].step.op_class: 15 is no value of this enum; the largest is 14"},
+      {"Bound", [](PlanT &p) { step(p, kMatmul).bound = Bound(4); },
+       "programs[0].blocks[3].step.bound: 4 is no value of this enum; the largest is 3"},
       {"StepLocation", [](PlanT &p) { step(p, kMatmul).location = 1; },
        "programs[0].blocks[3].step.location: location index 1 is out of range (plan has 1 "
        "locations)"},

@@ -35,6 +35,14 @@ assert [one["rank"] for one in ranking] == list(range(1, len(ranking) + 1))
 assert all(a["microseconds"] >= b["microseconds"] for a, b in zip(ranking, ranking[1:]))
 assert all(one["host_microseconds"] == one["microseconds"] for one in ranking), "a CPU is its own host"
 
+# The three that take most, each in one part of the model.
+hotspots = profile["hotspots"]
+assert len(hotspots) == 3 and all(a["microseconds"] >= b["microseconds"] for a, b in zip(hotspots, hotspots[1:])), hotspots
+for one in hotspots:
+    close(one["percent"], 100 * one["microseconds"] / total, "a hotspot's share")
+    assert one["bound"] in ("launch", "compute", "memory"), one
+    assert one["microseconds"] <= next(o["microseconds"] for o in ranking if o["name"] == one["name"]) * (1 + 1e-9), one
+
 # Operations by bytes: what comes to life in the programs of a step.
 trains = {"train", "accumulate", "count", "apply"}
 made = sum(e["bytes"] for p in timeline if p["program"] in trains for e in p["events"] if e["bytes"] > 0)
