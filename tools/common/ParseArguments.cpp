@@ -5,7 +5,9 @@
 #include "runtime/support/Shown.h"
 #include "runtime/support/Suggest.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <iostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,7 +58,12 @@ std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *co
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success &help) {
-    return app.exit(help);
+    const int status = app.exit(help);
+    if (std::cout.flush())
+      return status;
+    std::fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+                 support::errnoText(errno).c_str());
+    return 1;
   } catch (const CLI::ParseError &error) {
     std::fprintf(
         stderr, "%s: %s\n", program,

@@ -175,6 +175,7 @@ int run(const Options &options) {
 
 int main(int argc, char **argv) {
   support::reserveStandardStreams();
+  support::ignoreFileSizeSignal();
   Options options;
   CLI::App app("Compiles and measures the rows of a sweep, and makes tables of them.");
   app.add_option("definition", options.definition, "the sweep: a JSON file as in tools/bench")

@@ -338,6 +338,7 @@ int inspectPlan(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   support::reserveStandardStreams();
+  support::ignoreFileSizeSignal();
   try {
     const std::string_view command = argc > 1 ? argv[1] : "";
     if (command == "trace")

@@ -78,6 +78,7 @@ LogicalResult run(const std::string &input, const std::string &output, DialectRe
 
 int main(int argc, char **argv) {
   hydra::support::reserveStandardStreams();
+  hydra::support::ignoreFileSizeSignal();
   DialectRegistry registry;
   hydra::registerEverything(registry);
   registry.addExtension(countErrors);
