@@ -51,11 +51,13 @@ struct TokenFiles::File {
     }
     width = widthOf(format);
     std::array<int32_t, 3> header = {};
-    if (input.size() >= kHeaderBytes) {
+    if (input.size() >= sizeof(header)) {
       input.read(0, std::as_writable_bytes(std::span(header)));
       for (const HeaderKind &kind : kHeaders) {
         if (kind.magic != header[0])
           continue;
+        if (input.size() < kHeaderBytes)
+          fail("{}: ends inside of its header, after {} bytes", input.name(), input.size());
         if (kind.version != header[1])
           fail("{}: version {} of the token file; expected {}", input.name(), header[1],
                kind.version);

@@ -217,9 +217,12 @@ std::vector<MixedSource> hydra::runtime::readMixture(const std::filesystem::path
     fail("{}: is no JSON object of sources", file.name());
   std::vector<MixedSource> sources;
   for (const auto &[name, value] : all.items()) {
+    if (name.empty())
+      fail("{}: a source has no name", file.name());
     MixedSource source{.name = name};
     const auto add = [&](const nlohmann::ordered_json &text) {
-      if (!text.is_string() || text.get_ref<const std::string &>().empty())
+      if (!text.is_string() || text.get_ref<const std::string &>().empty() ||
+          support::hasZeroByte(text.get_ref<const std::string &>()))
         fail("{}: '{}' has a path that is no text", file.name(), support::shown(name));
       source.files.push_back(path.parent_path() / text.get<std::string>());
     };
@@ -345,7 +348,7 @@ std::optional<double> TextSource::bytesPerToken() const {
 std::string TextSource::description() const {
   std::string all;
   for (const Source &source : sources)
-    all += fmt::format("{}{}: {} tokens{}", all.empty() ? "" : "; ", source.name,
+    all += fmt::format("{}{}: {} tokens{}", all.empty() ? "" : "; ", support::oneLine(source.name),
                        countText(source.files->tokens()),
                        sources.size() > 1 ? fmt::format(", weight {}", source.weight) : "");
   if (options.packed)
