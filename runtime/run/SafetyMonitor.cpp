@@ -51,6 +51,8 @@ void SafetyMonitor::stop(SafetyStatus status, int64_t step, const std::string &r
 }
 
 void SafetyMonitor::disable(int64_t step, const std::string &reason) {
+  if (now.status == SafetyStatus::disabled && now.reason == reason)
+    return; // since an earlier step
   stop(SafetyStatus::disabled, step, reason);
 }
 

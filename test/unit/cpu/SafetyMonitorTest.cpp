@@ -61,6 +61,15 @@ TEST(SafetyMonitor, FailedPretestUsesTheSafeForm) {
   EXPECT_TRUE(script.step(kNan, kNan).empty());
 }
 
+TEST(SafetyMonitor, DisabledAgainIsDisabledSinceTheFirstTime) {
+  Script script;
+  script.monitor.disable(0, "--safe");
+  Script resumed({}, script.monitor.state());
+  resumed.monitor.disable(7, "--safe");
+  EXPECT_EQ(resumed.status(), SafetyStatus::disabled);
+  EXPECT_EQ(resumed.monitor.state().disabledAt, 0);
+}
+
 TEST(SafetyMonitor, WhatIsGivenUpLeavesTheRestWatched) {
   Script script({.window = 4});
   script.monitor.giveUp(0, "attention", std::string(300, 'x'));
