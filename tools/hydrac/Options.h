@@ -11,6 +11,10 @@ namespace hydra {
 
 namespace cl = llvm::cl;
 
+/// Of a sequence: no process can address more elements, and sums of two such numbers are far from
+/// the end of their type.
+inline constexpr int64_t kMostTokens = int64_t{1} << 45;
+
 /// Lives in main from before parseCommandLine to the end.
 struct HydracOptions {
   CompileOptions compile;
@@ -172,11 +176,11 @@ struct HydracOptions {
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
-  BoundInteger<2> context{
+  BoundInteger<2, kMostTokens> context{
       "context", cl::value_desc("N"), cl::cat(category), cl::location(compile.context),
       cl::desc("--mode=generate: the most tokens of a sequence, prompt and text; "
                "required there")};
-  cl::list<int64_t> prefill{
+  cl::list<int64_t, bool, IntegerParser<1, kMostTokens>> prefill{
       "prefill", cl::value_desc("N,..."), cl::cat(category), cl::CommaSeparated,
       cl::desc(
           "--mode=generate: how many tokens of a prompt a call reads; what is left goes by the "
