@@ -212,7 +212,7 @@ void Session::setValues() {
   }
   if (options.resume)
     options.resume->restore(executor, options.ranks);
-  else
+  else if (hasValues())
     setFirstValues();
   if (options.averages) {
     useAverages(file, executor, rank(), GivenTensors(*options.averages));

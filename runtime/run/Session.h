@@ -50,7 +50,8 @@ struct SessionOptions {
   int64_t maxBadSteps = kMostBadSteps;
   const Checkpoint *resume = nullptr; // where to begin
   Ranks *ranks = nullptr;             // of a plan with a mesh
-  bool runs = true; // or no program is run (--dry-run), and what they derive is not there
+  // Or no program is run (--dry-run): what they derive is not there, nor initial values.
+  bool runs = true;
 };
 
 /// Thrown out of a measurement of text by a signal that ends the run (StopSignal.h).
@@ -72,6 +73,10 @@ public:
   Session(const PlanFile &file, Executor &executor, const SessionOptions &options);
 
   bool trains() const { return trainPlan; }
+  /// Whether variables are set: not where nothing runs and nothing is read.
+  bool hasValues() const {
+    return options.runs || options.resume || options.weights || options.inputs;
+  }
   /// What a user must know about the origin of the values, in one line; empty when all are given.
   std::string note() const;
   /// Tokens of the next step or call: phases may have shapes of their own.

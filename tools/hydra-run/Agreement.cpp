@@ -86,8 +86,9 @@ void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &execu
     claims.push_back(
         {measured.name.empty() ? "as what is held out" : "as the text " + measured.name,
          fmt::format("{} batches of {}", measured.batches, measured.text->identity())});
-  for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
-    claims.push_back(std::move(hash));
+  if (session.hasValues())
+    for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
+      claims.push_back(std::move(hash));
   channel.agree(claims);
 }
 

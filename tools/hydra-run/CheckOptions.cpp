@@ -4,7 +4,10 @@
 #include "runtime/support/Shown.h"
 #include "tools/hydra-run/Options.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 using namespace hydra;
@@ -49,7 +52,8 @@ enum Work : unsigned {
   kMeasures = 8,  ///< losses alone
   kCalls = 16,    ///< one call of a plan that does not train, on what it is given
   kWrites = 32,   ///< text by a plan that does not train
-  kChecks = 64    ///< nothing yet
+  kSamples = 64,  ///< text by one that does
+  kChecks = 128   ///< nothing yet
 };
 
 /// What becomes of a flag without effect.
@@ -97,6 +101,9 @@ constexpr FlagUse kFlagUses[] = {
     {"mix", [](Run r) { return !r.mix.empty(); }, kReads, kText, Idle::noted},
     {"ids", [](Run r) { return r.ids.has_value(); }, kTrains | kTimes | kCalls | kChecks,
      "--bench or --profile, or a call without --generate and --chat", Idle::noted},
+    {"scalar", [](Run r) { return !r.scalars.empty(); },
+     kTrains | kTimes | kMeasures | kCalls | kWrites | kSamples | kChecks,
+     "--steps, --bench, --profile, --eval-only, --generate or --chat of a train plan"},
 };
 
 /// Mistakes by what they are about. Of several the one that is looked for first is said.
@@ -134,6 +141,17 @@ private:
     return nullptr;
   }
 
+  /// The first flag that says something of a schedule, as it was given.
+  std::string scheduleFlag() const {
+    constexpr std::array<std::string_view, 8> kFlags = {
+        "--lr",     "--schedule", "--min-lr",         "--warmup",
+        "--stable", "--clip",     "--schedule-steps", "--norm-spike"};
+    for (const auto &[flag, values] : options.given)
+      if (std::ranges::find(kFlags, flag) != kFlags.end())
+        return flag;
+    return "--" + options.schedules.begin()->first;
+  }
+
   /// How many steps are made, and what is written behind them.
   void checkSteps() const {
     if (!options.profileSteps.empty() && (!trainPlan || options.steps == 0))
@@ -161,8 +179,20 @@ private:
     const char *timed = options.bench > 0 ? "bench" : "profile";
     if (trainPlan && options.repeats() && otherJob)
       fail("--{} excludes --{}, whose steps train the parameters", otherJob, timed);
-    if (options.benchData > 0 && (otherJob || options.repeats()))
+    if (options.benchData == 0)
+      return;
+    if (otherJob || options.repeats())
       fail("--bench-data excludes --{}", otherJob ? otherJob : timed);
+    if (const char *flag = firstGiven({{"weights", options.weights.has_value()},
+                                       {"average", options.average},
+                                       {"scalar", !options.scalars.empty()},
+                                       {"device", !options.device.empty()},
+                                       {"threads", options.threads > 0},
+                                       {"no-graph", !options.graph},
+                                       {"check", options.check},
+                                       {"graph-after", options.graphAfter > 0},
+                                       {"poison", options.poison}}))
+      fail("--bench-data excludes --{}: it reads text, and runs no step", flag);
   }
 
   /// Flags that nothing asks for that the call does.
@@ -170,9 +200,9 @@ private:
     const unsigned works = (trains ? kTrains : 0) | (options.repeats() ? kTimes : 0) |
                            (options.benchData > 0 ? kTimesData : 0) |
                            (options.evalOnly ? kMeasures : 0) |
-                           (trainPlan              ? 0
-                            : options.writesText() ? kWrites
-                                                   : kCalls) |
+                           (!options.writesText() ? (trainPlan ? 0 : kCalls)
+                            : trainPlan           ? kSamples
+                                                  : kWrites) |
                            (options.dryRun ? kChecks : 0);
     for (const FlagUse &use : kFlagUses) {
       if (!use.given(options) || (use.works & works) != 0)
@@ -200,8 +230,9 @@ private:
     if (options.safe && (options.safetyWindow > 0 || options.safetyThroughput))
       fail("--safe excludes --{}: the safe form alone is compared with nothing",
            options.safetyWindow > 0 ? "safety-window" : "safety-throughput");
-    if (!options.schedules.empty() && otherJob && !options.dryRun && !trains)
-      fail("--{} is of use only with {}", options.schedules.begin()->first, kSteps);
+    if (!options.schedules.empty() && (otherJob || options.benchData > 0) && !options.dryRun &&
+        !trains)
+      fail("{} is of use only with {}", scheduleFlag(), kSteps);
     if (options.average && !options.resume && !options.weights)
       fail("--average needs a checkpoint that has averages: --resume, or --weights");
     if (options.average && trainPlan && options.steps > 0)

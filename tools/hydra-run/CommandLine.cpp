@@ -78,7 +78,9 @@ bool isForOtherJobs(const std::string &flag, const Arguments &now) {
     return measures;
   if (isOneOf(flag, {"--data", "--mix", "--packed", "--prefetch-threads", "--prefetch-batches"}))
     return readsText;
-  return isOneOf(flag, {"--device", "--threads", "--ranks", "--gpus"});
+  if (isOneOf(flag, {"--device", "--threads"}))
+    return !has(now, "--bench-data"); // which runs no step
+  return isOneOf(flag, {"--ranks", "--gpus"});
 }
 
 bool isOfRanks(const std::string &flag) { return flag == "--ranks" || flag == "--gpus"; }

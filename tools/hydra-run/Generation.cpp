@@ -68,6 +68,16 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
        options.chat ? "" : ", or with --tokenizer=ids that the prompt is a list of ids");
 }
 
+void checkTexts(const RunOptions &options, const runtime::PlanFile &file,
+                runtime::Executor &executor, const text::Tokenizer &tokenizer) {
+  std::vector<std::vector<int32_t>> prompts;
+  for (const std::string &prompt : options.prompts)
+    prompts.push_back(tokenizer.encode(prompt));
+  runtime::GenerateOptions none = options.generate;
+  none.tokens = 0;
+  runtime::generate(file, executor, prompts, none, [] { return false; }, [](size_t, int32_t) {});
+}
+
 std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
                                              const runtime::PlanFile &file,
                                              runtime::Executor &executor,

@@ -18,6 +18,11 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
                                                  const runtime::PlanFile &file,
                                                  std::unique_ptr<text::Tokenizer> given);
 
+/// Throws Error where the plan has no program that writes text, and for prompts that it does not
+/// take. Runs nothing.
+void checkTexts(const RunOptions &options, const runtime::PlanFile &file,
+                runtime::Executor &executor, const text::Tokenizer &tokenizer);
+
 /// Writes every prompt and what continues it to standard output: a single one token by token,
 /// several one below the other, each as soon as it and those before it are complete. Returns
 /// lines about it for standard error. Throws Error as runtime::generate does.

@@ -40,16 +40,26 @@ void writeText(const std::string &path, const std::string &text) {
 
 } // namespace
 
-int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
-                 runtime::Executor &executor, runtime::Session &session,
-                 runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
-                 const std::optional<runtime::Checkpoint> &checkpoint, const SampleTexts &sample,
-                 const std::function<void()> &begin) {
+void hydra::checkTraining(const RunOptions &options, const runtime::Session &session) {
+  runtime::checkSteps(session, options.steps);
   const runtime::PolicyFlags policies = session.policyFlags();
   if (const auto cooldown = policies.find("cooldown");
       cooldown != policies.end() && cooldown->second == "eval" &&
       (options.evalEvery == 0 || !session.hasHeldOut()))
     fail("--cooldown=eval needs --eval-every, and --data or --mix, of which a part is held out");
+  if (options.profileSteps.empty())
+    return;
+  const auto [first, last] = parseStepRange(options.profileSteps);
+  if (first <= session.steps() || last > options.steps)
+    fail("--profile-steps={}: this run makes the steps {} to {}", options.profileSteps,
+         session.steps() + 1, options.steps);
+}
+
+int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
+                 runtime::Executor &executor, runtime::Session &session,
+                 runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
+                 const std::optional<runtime::Checkpoint> &checkpoint, const SampleTexts &sample,
+                 const std::function<void()> &begin) {
   runtime::TrainOptions how;
   how.ranks = ranks;
   how.begin = begin;
@@ -62,8 +72,6 @@ int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
   how.sample = [&](const std::function<bool()> &interrupted) {
     return sample(options.generate.tokens, interrupted);
   };
-  if (options.sampleEvery > 0)
-    sample(0, [] { return false; }); // what is wrong with them is said before training
   how.log = {.jsonLines = options.log, .csv = options.csv, .tensorboard = options.tensorboard};
   how.revision = support::gitRevision(file.plan().header()->model_file()->str());
   constexpr int64_t shortRun = 100, sparse = 10;
@@ -74,9 +82,6 @@ int hydra::train(const RunOptions &options, const runtime::PlanFile &file,
   how.plot = options.plot;
   if (!options.profileSteps.empty()) {
     const auto [first, last] = parseStepRange(options.profileSteps);
-    if (first <= session.steps() || last > options.steps)
-      fail("--profile-steps={}: this run makes the steps {} to {}", options.profileSteps,
-           session.steps() + 1, options.steps);
     how.profile = {.form = options.profile, .first = first, .last = last};
   }
   how.safety = {.countsThroughput = options.safetyThroughput,

@@ -18,6 +18,9 @@ namespace hydra {
 using SampleTexts = std::function<std::vector<runtime::TextSample>(
     int64_t tokens, const std::function<bool()> &interrupted)>;
 
+/// Throws Error for flags that do not fit the steps that there are to make.
+void checkTraining(const RunOptions &options, const runtime::Session &session);
+
 /// Trains and says how it ended: the status of the program. `begin` is called once everything that
 /// the run writes to is open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,

@@ -190,7 +190,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       if (leads)
         std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   };
-  if (leads && !options.dryRun)
+  if (leads)
     tryOutputs(options);
   const std::optional<RunDirectory> directory = options.run && leads && !options.dryRun
                                                     ? std::optional<RunDirectory>(*options.run)
@@ -225,11 +225,6 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
 
   std::vector<std::pair<std::string, std::string>> rows = {
       {"data", dataText(options, texts.training.get())}};
-  if (options.dryRun && !options.inputs && !checkpoint) {
-    sayNotes();
-    print(runtime::startupTable(file, executor, rows));
-    return 0;
-  }
   runtime::Session session(
       file, executor,
       sessionOptions(options, changes, texts, checkpoint ? &*checkpoint : nullptr, channel));
@@ -241,14 +236,16 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     noteOtherSchedules(file, *checkpoint, session);
   describe(session, checkpoint ? &*checkpoint : nullptr, rows);
   const std::string table = runtime::startupTable(file, executor, rows);
+  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
+  if (trains)
+    checkTraining(options, session);
+  if (options.writesText()) // what is wrong with it is said before what comes before it
+    checkTexts(options, file, executor, *tokenizer);
   if (options.dryRun) {
     sayNotes();
     print(table);
     return 0;
   }
-  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
-  if (trains && !options.evalOnly)
-    runtime::checkSteps(session, options.steps);
   std::optional<runtime::SessionOutputs> outputs;
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
