@@ -104,7 +104,10 @@ Architecture readGemma3(Config &config) {
       config.integer("sliding_window_pattern", 1, config.integer("_sliding_window_pattern", 1, 6));
   if (!readLayerTypes(config, a))
     slideBetween(a, pattern);
-  a.scoreCap = readCap(config, "attn_logit_softcapping", std::nullopt);
+  if (config.has("attn_logit_softcapping")) // the field is there, and no attention reads it
+    config.reject("attn_logit_softcapping", "null: transformers does not cap scores of Gemma 3");
+  constexpr std::string_view unread[] = {"attn_logit_softcapping"};
+  config.ignore(unread);
   a.logitCap = readCap(config, "final_logit_softcapping", std::nullopt);
   a.rotary = readTwoRotaries(config, a, config.integer("max_position_embeddings", 1, 131072));
   if (a.rotary->scaling != Rotary::Scaling::None && a.rotary->scaling != Rotary::Scaling::Linear)

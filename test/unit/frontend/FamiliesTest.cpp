@@ -276,6 +276,12 @@ TEST(Layers, SlideAsTheConfigurationSays) {
   EXPECT_EQ(
       read(with(llama(), R"({"model_type": "gemma2", "attn_logit_softcapping": null})")).scoreCap,
       std::nullopt);
+  // Gemma 3 has the field too, and transformers computes the same whatever it says.
+  const ordered_json gemma3 = with(llama(), R"({"model_type": "gemma3_text"})");
+  EXPECT_EQ(read(with(gemma3, R"({"attn_logit_softcapping": null})")).scoreCap, std::nullopt);
+  EXPECT_EQ(problem(with(gemma3, R"({"attn_logit_softcapping": 50.0})")),
+            "config.json: attn_logit_softcapping is 50.0; expected null: transformers does not cap "
+            "scores of Gemma 3");
 
   EXPECT_EQ(read(with(llama(), R"({"model_type": "mistral"})")).window, 4096);
   EXPECT_EQ(read(with(llama(), R"({"model_type": "mistral", "sliding_window": null})")).window, 0);
