@@ -3,11 +3,11 @@
 
 #include "frontend/Config.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <set>
 
 namespace fs = std::filesystem;
@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 namespace hydra::frontend {
 
 using support::fail;
+using support::isThere;
 using support::shown;
 
 std::string StoredTensor::where() const {
@@ -36,7 +37,7 @@ void checkKind(const fs::path &path) {
 /// A file of such a kind in a directory, as messages name it behind what is missing.
 std::string otherKinds(const fs::path &directory) {
   for (const char *name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt"})
-    if (fs::exists(directory / name))
+    if (isThere(directory / name))
       return fmt::format("; {} is not read",
                          std::string_view(name).starts_with("py") ? "pytorch_model.bin" : name);
   return "";
@@ -46,15 +47,16 @@ std::string otherKinds(const fs::path &directory) {
 
 WeightFiles::WeightFiles(const fs::path &directory)
     : shownDirectory(support::shownPath(directory)) {
-  if (fs::is_regular_file(directory)) {
+  std::error_code unknown;
+  if (isThere(directory) && !fs::is_directory(directory, unknown)) {
     checkKind(directory);
     addAll(directory);
     return;
   }
   const fs::path one = directory / "model.safetensors",
                  index = directory / "model.safetensors.index.json";
-  const bool hasOne = fs::exists(one), hasIndex = fs::exists(index);
-  if (hasOne && hasIndex)
+  const bool hasOne = isThere(one), hasIndex = isThere(index);
+  if (hasOne && hasIndex && fs::exists(one, unknown) && fs::exists(index, unknown))
     fail("{}: has model.safetensors and model.safetensors.index.json; expected one of them",
          shownDirectory);
   if (!hasOne && !hasIndex)
@@ -114,12 +116,14 @@ const StoredTensor *WeightFiles::find(std::string_view name) const {
 std::vector<fs::path> weightPaths(const fs::path &directory) {
   const fs::path index = directory / "model.safetensors.index.json";
   std::vector<fs::path> paths = {directory / "model.safetensors", index};
-  std::ifstream text(index);
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (const auto map = json.find("weight_map"); json.is_object() && map != json.end())
-    for (const auto &file : *map)
-      if (file.is_string())
-        paths.push_back(directory / file.get<std::string>());
+  try {
+    if (const auto map = Config::open(index).findObject("weight_map"))
+      for (const auto &file : map->json())
+        if (file.is_string())
+          paths.push_back(directory / file.get<std::string>());
+  } catch (const support::Error &) {
+    // Whoever reads weights says what is wrong with it.
+  }
   std::erase_if(paths, [](const fs::path &path) {
     std::error_code ignored;
     return !fs::exists(path, ignored);

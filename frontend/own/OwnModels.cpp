@@ -4,6 +4,7 @@
 #include "frontend/Text.h"
 #include "frontend/families/Families.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
@@ -13,6 +14,7 @@
 
 namespace fs = std::filesystem;
 using hydra::support::fail;
+using hydra::support::isThere;
 using hydra::support::shown;
 
 namespace hydra::frontend {
@@ -73,9 +75,10 @@ std::optional<OwnModel> fromMetadata(const fs::path &file) {
 } // namespace
 
 std::optional<OwnModel> findOwnModel(const fs::path &source) {
-  if (!fs::is_directory(source))
-    return fs::exists(source) ? fromMetadata(source) : std::nullopt;
-  if (const fs::path path = source / "config.json"; fs::exists(path)) {
+  std::error_code unknown;
+  if (!fs::is_directory(source, unknown))
+    return isThere(source) ? fromMetadata(source) : std::nullopt;
+  if (const fs::path path = source / "config.json"; isThere(path)) {
     Config config = Config::open(path);
     if (!config.json().contains("model_type") || config.json()["model_type"] != "megalodon")
       return std::nullopt;
@@ -89,7 +92,7 @@ std::optional<OwnModel> findOwnModel(const fs::path &source) {
     config.finish("model_type 'megalodon'");
     return model;
   }
-  if (const fs::path path = source / "meta.json"; fs::exists(path)) {
+  if (const fs::path path = source / "meta.json"; isThere(path)) {
     Config meta = Config::open(path);
     std::optional<Config> config = meta.findObject("cfg");
     if (!config)
@@ -99,7 +102,7 @@ std::optional<OwnModel> findOwnModel(const fs::path &source) {
     return model;
   }
   const fs::path weights = source / "model.safetensors";
-  return fs::exists(weights) ? fromMetadata(weights) : std::nullopt;
+  return isThere(weights) ? fromMetadata(weights) : std::nullopt;
 }
 
 std::string freePreset(const OwnModel &model, std::string preset) {

@@ -75,4 +75,10 @@ std::vector<std::byte> InputFile::readAll() const {
   return content;
 }
 
+bool isThere(const std::filesystem::path &path) {
+  std::error_code unknown;
+  return std::filesystem::symlink_status(path, unknown).type() !=
+         std::filesystem::file_type::not_found;
+}
+
 } // namespace hydra::support

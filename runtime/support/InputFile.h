@@ -37,4 +37,8 @@ private:
   uint64_t bytes = 0;
 };
 
+/// Whether there is something under a path; also a link that leads nowhere, and what cannot be
+/// looked up, of which InputFile says why.
+bool isThere(const std::filesystem::path &path);
+
 } // namespace hydra::support

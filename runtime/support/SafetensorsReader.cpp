@@ -33,7 +33,7 @@ struct Header {
 /// hold the last of several equal ones.
 Header parseHeader(std::string_view text, const std::string &origin) {
   if (text.empty() || text.front() != '{')
-    fail("{}: the header starts with '{}'; expected '{{'", origin, text.substr(0, 1));
+    fail("{}: the header starts with '{}'; expected '{{'", origin, shown(text.substr(0, 1)));
   if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
     fail("{}: the header has a zero byte at {}; expected JSON text", origin, zero);
   Header header;

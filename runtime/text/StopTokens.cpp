@@ -67,7 +67,7 @@ std::filesystem::path hydra::text::findBeside(const std::filesystem::path &token
   const std::filesystem::path path =
       (std::filesystem::is_directory(tokenizer, ignored) ? tokenizer : tokenizer.parent_path()) /
       name;
-  return std::filesystem::exists(path, ignored) ? path : std::filesystem::path();
+  return support::isThere(path) ? path : std::filesystem::path();
 }
 
 std::string hydra::text::readWholeFile(const std::filesystem::path &path) {

@@ -8,6 +8,7 @@
 #include "runtime/run/TensorHashes.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
 #include "runtime/support/NamedFiles.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
@@ -104,12 +105,14 @@ struct Options {
 
 /// The file of weights that a path stands for.
 fs::path weightsAt(const fs::path &path) {
-  if (!fs::is_directory(path))
+  std::error_code unknown; // whoever reads the file says what is wrong with it
+  if (!fs::is_directory(path, unknown))
     return path;
-  if (const fs::path file = path / runtime::kParametersFile; fs::exists(file))
+  if (const fs::path file = path / runtime::kParametersFile; support::isThere(file))
     return file;
   const fs::path newest = runtime::newestCheckpoint(path, -1);
-  if (const fs::path ofRun = path / "checkpoints"; newest.empty() && fs::is_directory(ofRun))
+  if (const fs::path ofRun = path / "checkpoints";
+      newest.empty() && fs::is_directory(ofRun, unknown))
     return weightsAt(ofRun);
   if (newest.empty())
     fail("{}: is no checkpoint, and holds none", support::shownPath(path));
@@ -218,11 +221,11 @@ public:
   explicit NewDirectory(const fs::path &path) : target(fs::absolute(path).lexically_normal()) {
     if (!target.has_filename())
       target = target.parent_path();
-    if (fs::exists(fs::symlink_status(target)))
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(target, error)))
       fail("cannot write {}: it exists", support::shownPath(path));
     // What is there already is another's, or what a killed one has left: in containers processes
     // have the same numbers.
-    std::error_code error;
     for (int number = 0; temporary.empty(); ++number) {
       fs::path free =
           target.parent_path() / fmt::format(".{}.{}{}", target.filename().string(), ::getpid(),

@@ -64,9 +64,10 @@ struct Options {
 /// The last part of the path, as a preset is called; of a file, without its ending.
 std::string presetOf(const std::string &directory) {
   const fs::path path = fs::absolute(directory).lexically_normal();
-  return frontend::plainName((fs::is_regular_file(path) ? path.stem()
-                              : path.has_filename()     ? path.filename()
-                                                        : path.parent_path().filename())
+  std::error_code unknown;
+  return frontend::plainName((fs::is_regular_file(path, unknown) ? path.stem()
+                              : path.has_filename()              ? path.filename()
+                                                                 : path.parent_path().filename())
                                  .string());
 }
 
@@ -75,10 +76,11 @@ std::string presetOf(const std::string &directory) {
 std::vector<support::NamedFile> inputsOf(const fs::path &what, const char *name,
                                          const fs::path &source) {
   std::vector<support::NamedFile> inputs = {{name, what}};
+  std::error_code unknown;
   for (const char *file : {"config.json", "meta.json"})
-    if (std::error_code code; fs::exists(source / file, code))
+    if (fs::exists(source / file, unknown))
       inputs.push_back({"the configuration", source / file});
-  if (!fs::is_directory(source))
+  if (!fs::is_directory(source, unknown))
     inputs.push_back({"a file of weights", source});
   else
     for (const fs::path &path : frontend::weightPaths(source))
@@ -99,7 +101,7 @@ void report(const std::string &file, std::string_view family, const std::string 
 /// Of a directory as Hugging Face has it.
 LogicalResult importArchitecture(const Options &options) {
   const fs::path directory = options.directory.getValue(), config = directory / "config.json";
-  if (fs::is_regular_file(directory))
+  if (std::error_code unknown; fs::is_regular_file(directory, unknown))
     support::fail("{}: says nothing of its model; expected a directory with a config.json, or "
                   "--model=FILE",
                   support::shownPath(directory));

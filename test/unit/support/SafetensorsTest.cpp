@@ -206,7 +206,7 @@ TEST(Safetensors, LiesInTheHeader) {
       {"", "f.st: the header starts with ''; expected '{'"},
       {"[]", "f.st: the header starts with '['; expected '{'"},
       {" {}", "f.st: the header starts with ' '; expected '{'"},
-      {"\xef\xbb\xbf{}", "expected '{'"},
+      {"\xef\xbb\xbf{}", "f.st: the header starts with '?'; expected '{'"},
       {"{", "f.st: the header is not valid JSON: "},
       {"{} {}", "f.st: the header is not valid JSON: "},
       {"{\"\xff\":{}}", "f.st: the header is not valid JSON: "},

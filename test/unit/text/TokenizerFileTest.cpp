@@ -377,4 +377,11 @@ TEST_F(FolderTest, ReadsWhereATextEnds) {
   write("generation_config.json", R"({"eos_token_id": "x"})");
   EXPECT_NE(errorOf([&] { readTokenizer(folder); }).find("eos_token_id is string"),
             std::string::npos);
+  // A link that leads nowhere is no folder without the file.
+  std::filesystem::remove(folder / "generation_config.json");
+  std::filesystem::create_symlink("gone", folder / "generation_config.json");
+  EXPECT_NE(errorOf([&] {
+              readTokenizer(folder);
+            }).find("generation_config.json: No such file or directory"),
+            std::string::npos);
 }
