@@ -21,13 +21,18 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// The module of a tensor, as PyTorch calls it: `model.layers.0.self_attn.q_proj`. PEFT adapts a
-/// model with a head, whose modules have the architecture's prefix whatever the files have.
-std::string moduleOf(const NamedParameter &parameter, const Architecture *bare) {
-  const std::string &name = parameter.origin;
-  const std::string module =
-      name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
-  return bare && module != bare->names.head ? bare->prefix + module : module;
+/// The modules of a parameter's tensors, as PyTorch calls them: `model.layers.0.self_attn.q_proj`,
+/// one for each expert. PEFT adapts a model with a head, whose modules have the architecture's
+/// prefix whatever the files have.
+std::vector<std::string> modulesOf(const NamedParameter &parameter, const Architecture *bare) {
+  std::vector<std::string> modules = parameter.origins();
+  for (std::string &module : modules) {
+    if (module.ends_with(kWeight))
+      module.resize(module.size() - kWeight.size());
+    if (bare && module != bare->names.head)
+      module.insert(0, bare->prefix);
+  }
+  return modules;
 }
 
 std::string lastPart(const std::string &module) {
@@ -42,8 +47,9 @@ std::vector<std::string> targetsOf(std::span<const NamedParameter> table,
   for (const std::string &module : adapted)
     ends.insert(lastPart(module));
   const bool alone = std::ranges::all_of(table, [&](const NamedParameter &parameter) {
-    const std::string module = moduleOf(parameter, bare);
-    return adapted.contains(module) || !ends.contains(lastPart(module));
+    return std::ranges::all_of(modulesOf(parameter, bare), [&](const std::string &module) {
+      return adapted.contains(module) || !ends.contains(lastPart(module));
+    });
   });
   const std::set<std::string> &names = alone ? ends : adapted;
   return {names.begin(), names.end()};
@@ -87,7 +93,7 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
     fail("{}: has no adapters; expected what a plan of hydrac --lora has trained", file.name());
   const Architecture *bare =
       architecture && lacksPrefix(*architecture, table) ? architecture : nullptr;
-  std::vector<const support::TensorPlace *> from;
+  std::vector<std::pair<const support::TensorPlace *, size_t>> from; // and the number of a module
   std::vector<support::TensorInfo> infos;
   std::set<std::string> adapted;
   std::set<std::string_view> known(states.begin(), states.end());
@@ -97,14 +103,19 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
     const std::optional<LowRank> low = adapters.of(parameter.name);
     if (!low)
       continue;
+    if (parameter.originShape().size() != 2)
+      fail("{}: adapts '{}', of which others have tensors {}; PEFT adapts matrices", file.name(),
+           shown(parameter.name), support::shapeText(parameter.originShape()));
     (parameter.transposed ? turned : straight) = &parameter;
-    const std::string module = moduleOf(parameter, bare);
-    adapted.insert(module);
-    for (const auto &[place, part] : {std::pair(low->a, "lora_A"), std::pair(low->b, "lora_B")}) {
-      from.push_back(place);
-      infos.push_back({fmt::format("base_model.model.{}.{}.weight", module, part),
-                       dtype.value_or(place->dtype), place->shape});
-    }
+    const std::vector<std::string> modules = modulesOf(parameter, bare);
+    adapted.insert(modules.begin(), modules.end());
+    for (size_t number = 0; number < modules.size(); ++number)
+      for (const auto &[place, part] : {std::pair(low->a, "lora_A"), std::pair(low->b, "lora_B")}) {
+        from.emplace_back(place, number);
+        infos.push_back({fmt::format("base_model.model.{}.{}.weight", modules[number], part),
+                         dtype.value_or(place->dtype),
+                         {place->shape.end() - 2, place->shape.end()}});
+      }
   }
   for (const support::TensorPlace &tensor : file.tensors())
     if (!known.contains(tensor.name) && !adapters.isPart(tensor.name))
@@ -120,11 +131,13 @@ void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedPa
   support::SafetensorsWriter writer(directory / "adapter_model.safetensors", infos,
                                     {{"format", "pt"}, {"lora", file.metadata().at("lora")}});
   for (size_t i = 0; i < from.size(); ++i) {
-    std::vector<double> numbers(static_cast<size_t>(from[i]->end - from[i]->begin) /
-                                support::byteSize(from[i]->dtype));
-    support::toDoubles(from[i]->dtype, file.read(*from[i]), numbers);
-    std::vector<std::byte> bytes(numbers.size() * support::byteSize(infos[i].dtype));
-    writeNumbers(infos[i].dtype, numbers, bytes, from[i]->name);
+    const auto [place, number] = from[i];
+    std::vector<double> numbers(static_cast<size_t>(infos[i].shape[0] * infos[i].shape[1]));
+    std::vector<std::byte> held(numbers.size() * support::byteSize(place->dtype)),
+        bytes(numbers.size() * support::byteSize(infos[i].dtype));
+    file.read(*place, number * held.size(), held);
+    support::toDoubles(place->dtype, held, numbers);
+    writeNumbers(infos[i].dtype, numbers, bytes, place->name);
     writer.append(infos[i].name, bytes);
   }
   writer.commit();

@@ -23,9 +23,12 @@ namespace {
 
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
 
-std::vector<double> numbersOf(const support::SafetensorsFile &file, const TensorPlace &tensor) {
-  const std::vector<std::byte> bytes = file.read(tensor);
-  std::vector<double> numbers(bytes.size() / support::byteSize(tensor.dtype));
+/// The matrix of that number of a tensor of `size` numbers each.
+std::vector<double> matrixOf(const support::SafetensorsFile &file, const TensorPlace &tensor,
+                             uint64_t number, size_t size) {
+  std::vector<std::byte> bytes(size * support::byteSize(tensor.dtype));
+  file.read(tensor, number * bytes.size(), bytes);
+  std::vector<double> numbers(size);
   support::toDoubles(tensor.dtype, bytes, numbers);
   return numbers;
 }
@@ -68,15 +71,19 @@ std::optional<LowRank> Adapters::of(std::string_view parameter) const {
   if (!low.a || !low.b)
     fail("{}: tensor '{}{}' is missing beside '{}'", file.name(), shown(parameter), low.a ? kB : kA,
          shown(low.a ? low.a->name : low.b->name));
-  const bool isMatrix = matrix->shape.size() == 2 && support::isFloat(matrix->dtype);
-  const auto check = [&](const TensorPlace &part, std::vector<int64_t> shape) {
-    if (!isMatrix || part.shape != shape || !support::isFloat(part.dtype))
+  const size_t dimensions = matrix->shape.size();
+  const bool hasMatrices = (dimensions == 2 || dimensions == 3) && support::isFloat(matrix->dtype);
+  const auto check = [&](const TensorPlace &part, size_t dimension) {
+    std::vector<int64_t> shape = matrix->shape;
+    if (hasMatrices)
+      shape[dimensions - 2 + dimension] = scaleRank;
+    if (!hasMatrices || part.shape != shape || !support::isFloat(part.dtype))
       fail("{}: tensor '{}' is {} {}; expected numbers that adapt '{}' {} by rank {}", file.name(),
            shown(part.name), support::safetensorsName(part.dtype), shown(shapeText(part.shape)),
            shown(parameter), shown(shapeText(matrix->shape)), scaleRank);
   };
-  check(*low.a, {scaleRank, isMatrix ? matrix->shape[1] : 0});
-  check(*low.b, {isMatrix ? matrix->shape[0] : 0, scaleRank});
+  check(*low.a, 0);
+  check(*low.b, 1);
   return low;
 }
 
@@ -85,18 +92,21 @@ bool Adapters::isPart(std::string_view tensor) const {
   return named && of(tensor.substr(0, tensor.size() - kA.size()));
 }
 
-std::vector<std::byte> Adapters::merged(const TensorPlace &matrix, support::DType dtype) const {
-  const LowRank low = *of(matrix.name);
-  const std::vector<double> a = numbersOf(file, *low.a), b = numbersOf(file, *low.b);
-  const auto rows = static_cast<size_t>(matrix.shape[0]),
-             columns = static_cast<size_t>(matrix.shape[1]), rank = static_cast<size_t>(scaleRank);
+std::vector<std::byte> Adapters::merged(const TensorPlace &weight, uint64_t number,
+                                        support::DType dtype) const {
+  const LowRank low = *of(weight.name);
+  const auto rows = static_cast<size_t>(weight.shape[weight.shape.size() - 2]),
+             columns = static_cast<size_t>(weight.shape.back()),
+             rank = static_cast<size_t>(scaleRank);
+  const std::vector<double> a = matrixOf(file, *low.a, number, rank * columns),
+                            b = matrixOf(file, *low.b, number, rows * rank);
   const double scale = scaleAlpha / static_cast<double>(scaleRank);
-  const size_t from = support::byteSize(matrix.dtype), to = support::byteSize(dtype);
+  const size_t from = support::byteSize(weight.dtype), to = support::byteSize(dtype);
   std::vector<std::byte> result(rows * columns * to), bytes(columns * from);
   std::vector<double> row(columns), sum(columns);
   for (size_t n = 0; n < rows; ++n) {
-    file.read(matrix, n * columns * from, bytes);
-    support::toDoubles(matrix.dtype, bytes, row);
+    file.read(weight, (number * rows + n) * columns * from, bytes);
+    support::toDoubles(weight.dtype, bytes, row);
     std::ranges::fill(sum, 0.0);
     for (size_t r = 0; r < rank; ++r)
       for (size_t k = 0; k < columns; ++k)
@@ -104,7 +114,7 @@ std::vector<std::byte> Adapters::merged(const TensorPlace &matrix, support::DTyp
     for (size_t k = 0; k < columns; ++k)
       row[k] += scale * sum[k];
     writeNumbers(dtype, row, std::span(result).subspan(n * columns * to, columns * to),
-                 matrix.name);
+                 weight.name);
   }
   return result;
 }

@@ -12,7 +12,8 @@
 
 namespace hydra::frontend {
 
-/// The two matrices beside one [N, K]: A [R, K] and B [N, R].
+/// The two matrices beside one [N, K]: A [R, K] and B [N, R]. Beside those of E experts, [E, N, K],
+/// [E, R, K] and [E, N, R].
 struct LowRank {
   const support::TensorPlace *a, *b;
 };
@@ -31,9 +32,10 @@ public:
   std::optional<LowRank> of(std::string_view parameter) const;
   /// Whether a tensor is one.
   bool isPart(std::string_view tensor) const;
-  /// W + alpha / rank B A, in `dtype`, row-major. A whole matrix is in memory. Throws Error where
-  /// the format cannot hold a number.
-  std::vector<std::byte> merged(const support::TensorPlace &matrix, support::DType dtype) const;
+  /// W + alpha / rank B A of the matrix of that number, of one 0, in `dtype`, row-major. A whole
+  /// matrix is in memory. Throws Error where the format cannot hold a number.
+  std::vector<std::byte> merged(const support::TensorPlace &weight, uint64_t number,
+                                support::DType dtype) const;
 
 private:
   const support::SafetensorsFile &file;

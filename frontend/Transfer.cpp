@@ -78,11 +78,16 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
     support::StopSignal::check(path);
     const TensorPlace &from = *move.from;
     if (move.adapters && move.adapters->of(from.name)) {
-      std::vector<std::byte> sum = move.adapters->merged(from, move.to.dtype);
-      if (move.transposed)
-        sum = transpose(sum, static_cast<uint64_t>(from.shape[0]),
-                        static_cast<uint64_t>(from.shape[1]), support::byteSize(move.to.dtype));
-      writer.append(move.to.name, sum);
+      const auto rows = static_cast<uint64_t>(from.shape[from.shape.size() - 2]),
+                 columns = static_cast<uint64_t>(from.shape.back()),
+                 matrix = rows * columns * support::byteSize(from.dtype);
+      for (uint64_t at = move.begin; at < move.end; at += matrix) {
+        support::StopSignal::check(path);
+        std::vector<std::byte> sum = move.adapters->merged(from, at / matrix, move.to.dtype);
+        if (move.transposed)
+          sum = transpose(sum, rows, columns, support::byteSize(move.to.dtype));
+        writer.append(move.to.name, sum);
+      }
       continue;
     }
     if (move.transposed) {
@@ -277,6 +282,11 @@ void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> 
       fail("{} is {}; expected {}", where, shown(shapeText(tensor->shape)),
            shapeText(parameter.shape));
     checkFloating(*tensor, where);
+    if (parameter.rows > 0 && parameter.shape.size() == 2 && adapters.of(parameter.name))
+      fail(
+          "{} has adapters, and others have its rows as tensors; expected --merge alone, under its "
+          "own name",
+          where);
     known.insert(parameter.name);
     const std::vector<std::string> origins = parameter.origins();
     const uint64_t bytes = (tensor->end - tensor->begin) / origins.size();

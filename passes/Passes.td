@@ -92,7 +92,8 @@ def Lora : Pass<"hydra-lora", "::mlir::ModuleOp"> {
     For `--lora` (Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021). Every parameter w [N, K]
     whose name matches a target gets two others: `<name>.lora_a` A [R, K], uniform in ±1/sqrt(K), and
     `<name>.lora_b` B [N, R], zeros. `hydra.linear` with the weight w becomes x wᵀ + alpha / R (x Aᵀ) Bᵀ, in loops over
-    chunks too, and all parameters but the new ones become `frozen`: neither gradients nor moments of the whole matrices
+    chunks too. The weight [E, N, K] of `hydra.grouped_linear` gets [E, R, K] and [E, N, R], by which the rows of each expert are
+    multiplied in the same way. All parameters but the new ones become `frozen`: neither gradients nor moments of the whole matrices
     exist, at rank 16 of a Llama of 8 billion parameters 60 GiB less of moments alone. What reads such a
     parameter otherwise (a table, a loss with its projection) is refused. *Numerics-changing*: another model.
   }];

@@ -19,9 +19,9 @@ namespace {
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-lora";
 
-/// The values of the two matrices beside one, where it is read.
+/// The values of the two matrices beside one, where it is read; of experts' matrices, two each.
 struct Low {
-  Value a, b; ///< [R, K] and [N, R]
+  Value a, b; ///< [R, K] and [N, R], or [E, R, K] and [E, N, R]
 };
 
 using Lows = DenseMap<Value, Low>;
@@ -45,6 +45,9 @@ public:
           known[use.getValue()] = read(use, it->second);
       } else if (auto linear = dyn_cast<LinearOp>(op)) {
         if (failed(rewrite(linear, known)))
+          return failure();
+      } else if (auto experts = dyn_cast<GroupedLinearOp>(op)) {
+        if (failed(rewrite(experts, known)))
           return failure();
       } else if (auto loop = dyn_cast<LoopOp>(op)) {
         if (failed(rewrite(loop, known)))
@@ -71,7 +74,8 @@ private:
       if (known.contains(operand))
         return op->emitOpError()
                << "--lora: reads a parameter that is to be adapted; expected it as the weight of "
-                  "hydra.linear alone";
+               << (build::typeOf(operand).getRank() == 3 ? "hydra.grouped_linear" : "hydra.linear")
+               << " alone";
     return success();
   }
 
@@ -86,15 +90,45 @@ private:
     OpBuilder b(linear);
     b.setInsertionPointAfter(linear);
     const Location loc = madeBy(kPass, linear.getLoc());
-    Value low = LinearOp::create(b, loc, linear.getX(), it->second.a, Value());
-    if (scale != 1.0)
-      low = build::scale(b, loc, low, scale);
+    Value low = scaled(b, loc, LinearOp::create(b, loc, linear.getX(), it->second.a, Value()));
     Value path = LinearOp::create(b, loc, low, it->second.b, Value(), linear.getDtypeAttr(),
                                   UnitAttr(), TypeAttr());
-    auto sum = AddOp::create(b, loc, linear.getY(), path);
-    linear.getY().replaceAllUsesExcept(sum, sum);
-    ++layers;
+    addTo(b, loc, linear.getY(), path);
     return success();
+  }
+
+  /// The same for the rows of each expert. What is multiplied as it lies gives y + s (x B) A.
+  LogicalResult rewrite(GroupedLinearOp linear, const Lows &known) {
+    if (failed(refuse(linear, linear->getOperands().take_front(1), known)) ||
+        failed(refuse(linear, linear->getOperands().drop_front(2), known)))
+      return failure();
+    auto it = known.find(linear.getW());
+    if (it == known.end())
+      return success();
+    auto [first, second] = it->second;
+    if (linear.getTransposed())
+      std::swap(first, second);
+    OpBuilder b(linear);
+    b.setInsertionPointAfter(linear);
+    const Location loc = madeBy(kPass, linear.getLoc());
+    auto multiply = [&](Value x, Value w, TypeAttr dtype) -> Value {
+      return GroupedLinearOp::create(b, loc, x, w, linear.getOffsets(), linear.getTransposedAttr(),
+                                     dtype, TypeAttr());
+    };
+    Value low = scaled(b, loc, multiply(linear.getX(), first, TypeAttr()));
+    addTo(b, loc, linear.getY(), multiply(low, second, linear.getDtypeAttr()));
+    return success();
+  }
+
+  Value scaled(OpBuilder &b, Location loc, Value low) const {
+    return scale == 1.0 ? low : build::scale(b, loc, low, scale);
+  }
+
+  /// What read `y` reads its sum with `path`.
+  void addTo(OpBuilder &b, Location loc, Value y, Value path) {
+    auto sum = AddOp::create(b, loc, y, path);
+    y.replaceAllUsesExcept(sum, sum);
+    ++layers;
   }
 
   /// A loop that gives its body adapted matrices to keep gives it the small ones too.
@@ -194,13 +228,14 @@ private:
   }
 
   /// `<name>.lora_a [R, K]`, which starts as in PEFT, and `<name>.lora_b [N, R]`, which starts with
-  /// zeros.
+  /// zeros; of the matrices of E experts, `[E, R, K]` and `[E, N, R]`.
   LogicalResult addAdapter(ModelOp model, ParamOp param, Adapters &adapters) {
     const ArrayRef<int64_t> shape = param.getBoundType().getShape();
-    if (shape.size() != 2)
+    if (shape.size() != 2 && shape.size() != 3)
       return param.emitOpError() << "--lora: @" << param.getSymName() << " is " << shapeText(shape)
                                  << "; expected a matrix, the weight of hydra.linear";
-    const int64_t rows = shape[0], columns = shape[1];
+    const ArrayRef<int64_t> experts = shape.drop_back(2);
+    const int64_t rows = shape.take_back(2)[0], columns = shape.back();
     if (rank > std::min(rows, columns))
       return param.emitOpError() << "--lora: rank " << rank.getValue() << " of @"
                                  << param.getSymName() << " " << shapeText(shape)
@@ -210,8 +245,10 @@ private:
     auto limit = Builder(context).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(columns)));
     OpBuilder b(param);
     b.setInsertionPointAfter(param);
-    auto add = [&](StringRef suffix, StringRef theirs, ArrayRef<int64_t> size,
+    auto add = [&](StringRef suffix, StringRef theirs, int64_t out, int64_t in,
                    InitAttr init) -> FailureOr<ParamOp> {
+      SmallVector<int64_t, 3> size(experts);
+      size.append({out, in});
       const std::string name = (param.getSymName() + suffix).str();
       if (Operation *existing = model.lookupSymbol(name))
         return existing->emitOpError() << "--lora: @" << name << " has the name of an adapter";
@@ -222,12 +259,12 @@ private:
                              param.getGroupAttr(), Attribute(), StringAttr(), UnitAttr(),
                              UnitAttr(), param.getElementAttr(), FlatUnitAttr(), adapter);
     };
-    FailureOr<ParamOp> a = add(".lora_a", "lora_A", {rank, columns},
-                               InitAttr::get(context, InitKind::uniform, {limit}));
+    FailureOr<ParamOp> a =
+        add(".lora_a", "lora_A", rank, columns, InitAttr::get(context, InitKind::uniform, {limit}));
     if (failed(a))
       return failure();
     FailureOr<ParamOp> up =
-        add(".lora_b", "lora_B", {rows, rank}, InitAttr::get(context, InitKind::zeros, {}));
+        add(".lora_b", "lora_B", rows, rank, InitAttr::get(context, InitKind::zeros, {}));
     if (failed(up))
       return failure();
     adapters[param.getSymNameAttr()] = {*a, *up};
@@ -235,9 +272,12 @@ private:
   }
 
   /// `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`: of the tensor that the
-  /// matrix is from, or by its own name.
+  /// matrix is from, or by its own name. `{row}` stays, for the number of each expert; of a matrix
+  /// whose rows are tensors nobody adapts these.
   static std::string nameForOthers(ParamOp param, StringRef part) {
     StringRef module = param.getOrigin().value_or(param.getSymName());
+    if (module.contains(kRowPlaceholder) && param.getShape().size() == 2)
+      module = param.getSymName();
     module.consume_back(".weight");
     return ("base_model.model." + module + "." + part + ".weight").str();
   }

@@ -274,8 +274,11 @@ private:
     if (variable.adapter()->tensor()->size() == 0)
       failAt(Path(path, "tensor"), "is empty; expected a name");
     checkFinite(path, "alpha", variable.adapter()->alpha());
-    if (const size_t rank = shapeOf(plan, variable).size(); rank != 2)
+    const size_t rank = shapeOf(plan, variable).size();
+    if (rank != 2 && rank != 3)
       failAt(path, "belongs to a parameter of rank {}; expected a matrix", rank);
+    if (rank == 2 && variable.adapter()->tensor()->string_view().find("{row}") != std::string::npos)
+      failAt(Path(path, "tensor"), "names a tensor for each of several matrices; expected one");
   }
 
   void checkOwner(const Path &path, const Variable &variable) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -39,6 +40,26 @@ fs::path weightsAt(const fs::path &path) {
 
 /// In front of all names in files of PEFT's.
 constexpr std::string_view kBase = "base_model.model.";
+
+/// In the name of an adapter's tensor, of experts: the number of each, which has one of its own.
+constexpr std::string_view kRow = "{row}";
+
+bool hasRows(const Variable &variable) {
+  return variable.adapter()->tensor()->string_view().find(kRow) != std::string_view::npos;
+}
+
+/// PEFT's names of an adapter's tensors.
+std::vector<std::string> theirNames(const Plan &plan, const Variable &variable) {
+  const std::string name = variable.adapter()->tensor()->str();
+  if (!hasRows(variable))
+    return {name};
+  const size_t at = name.find(kRow);
+  std::vector<std::string> names;
+  const int64_t experts = hydra::runtime::shapeOf(plan, variable).front();
+  for (int64_t expert = 0; expert < experts; ++expert)
+    names.push_back(std::string(name).replace(at, kRow.size(), std::to_string(expert)));
+  return names;
+}
 
 /// Behind the first word of a text and its dot; npos: it is one word.
 size_t behindFirst(std::string_view text) {
@@ -139,9 +160,9 @@ std::optional<AdapterScale> adapterScaleOf(const Plan &plan) {
       *plan.variables(), [](const Variable *variable) { return isAdapter(*variable); });
   if (found == plan.variables()->end())
     return std::nullopt;
-  // A [R, K] and B [N, R], of which R is no larger than N and K.
+  // A [R, K] and B [N, R], of which R is no larger than N and K; of experts, one each.
   const std::vector<int64_t> shape = shapeOf(plan, **found);
-  return AdapterScale{*std::ranges::min_element(shape), found->adapter()->alpha()};
+  return AdapterScale{std::min(shape[shape.size() - 2], shape.back()), found->adapter()->alpha()};
 }
 
 static json jsonOf(const AdapterScale &scale) {
@@ -168,12 +189,14 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
   std::set<std::string, std::less<>> known, tensors;
   for (const Variable *variable : *file.plan().variables())
     if (isAdapter(*variable)) {
-      const std::string here = variable->name()->str(), there = tensorOf(*variable);
-      if (given.has(here) && given.has(there))
-        fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
-             shown(there));
-      known.insert({here, there});
-      tensors.insert(there);
+      const std::string here = variable->name()->str();
+      for (const std::string &there : tensorsOf(file.plan(), *variable)) {
+        if (given.has(here) && given.has(there))
+          fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
+               shown(there));
+        known.insert({here, there});
+        tensors.insert(there);
+      }
     }
   given.checkNames(known);
   checkScale(given, *scale);
@@ -195,10 +218,10 @@ void AdapterFile::findTrunk(const Plan &plan) {
   for (const Variable *variable : *plan.variables()) {
     if (!isAdapter(*variable))
       continue;
-    const std::string_view name = variable->adapter()->tensor()->string_view();
+    const std::string name = theirNames(plan, *variable).front();
     if (given.has(name) || !name.starts_with(kBase))
       continue;
-    const std::string_view module = name.substr(kBase.size());
+    const std::string_view module = std::string_view(name).substr(kBase.size());
     const size_t rest = behindFirst(module);
     if (rest != std::string_view::npos &&
         given.has(fmt::format("{}{}", kBase, module.substr(rest))))
@@ -210,20 +233,43 @@ void AdapterFile::findTrunk(const Plan &plan) {
   }
 }
 
-std::string AdapterFile::tensorOf(const Variable &variable) const {
-  std::string name = variable.adapter()->tensor()->str();
-  if (trunk.empty() || given.has(name) || !name.starts_with(kBase))
-    return name;
-  const std::string module = name.substr(kBase.size());
-  std::string other = fmt::format("{}{}", kBase,
-                                  module.starts_with(trunk) ? module.substr(trunk.size())
-                                                            : fmt::format("{}{}", trunk, module));
-  return given.has(other) ? other : name;
+std::vector<std::string> AdapterFile::tensorsOf(const Plan &plan, const Variable &variable) const {
+  std::vector<std::string> names = theirNames(plan, variable);
+  for (std::string &name : names) {
+    if (trunk.empty() || given.has(name) || !name.starts_with(kBase))
+      continue;
+    const std::string module = name.substr(kBase.size());
+    std::string other = fmt::format("{}{}", kBase,
+                                    module.starts_with(trunk) ? module.substr(trunk.size())
+                                                              : fmt::format("{}{}", trunk, module));
+    if (given.has(other))
+      name = std::move(other);
+  }
+  return names;
 }
 
-std::string AdapterFile::nameOf(const Variable &variable) const {
-  std::string here = variable.name()->str();
-  return given.has(here) ? here : tensorOf(variable);
+ElementSource AdapterFile::valuesOf(const Plan &plan, const Variable &variable) const {
+  const support::DType dtype = givenDtypeOf(plan, variable);
+  std::vector<int64_t> shape = shapeOf(plan, variable);
+  std::vector<std::string> names;
+  if (const std::string here = variable.name()->str(); given.has(here))
+    names = {here};
+  else {
+    names = tensorsOf(plan, variable);
+    if (hasRows(variable))
+      shape.erase(shape.begin());
+  }
+  const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies());
+  return [this, names, dtype, shape, size](int64_t first, std::span<std::byte> out) {
+    const size_t bytes = support::byteSize(dtype);
+    while (!out.empty()) {
+      const int64_t at = first % size;
+      const auto part = out.first(std::min(out.size(), static_cast<size_t>(size - at) * bytes));
+      given.read(names[static_cast<size_t>(first / size)], dtype, shape, at, part);
+      first += static_cast<int64_t>(part.size() / bytes);
+      out = out.subspan(part.size());
+    }
+  };
 }
 
 } // namespace hydra::runtime

@@ -3,11 +3,13 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/TensorValues.h"
+#include "runtime/run/Variables.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -38,13 +40,15 @@ public:
   AdapterFile(const std::filesystem::path &path, const PlanFile &file);
 
   const GivenTensors &tensors() const { return given; }
-  /// What the file calls the values of a plan's adapter.
-  std::string nameOf(const planfile::Variable &variable) const;
+  /// What the file has of an adapter of the plan. Plan and this must outlive the result.
+  ElementSource valuesOf(const planfile::Plan &plan, const planfile::Variable &variable) const;
 
 private:
   void findTrunk(const planfile::Plan &plan);
-  /// What the file calls an adapter where it has PEFT's names.
-  std::string tensorOf(const planfile::Variable &variable) const;
+  /// What the file calls an adapter where it has PEFT's names: one tensor, or of experts one for
+  /// each slice along the first dimension.
+  std::vector<std::string> tensorsOf(const planfile::Plan &plan,
+                                     const planfile::Variable &variable) const;
 
   GivenTensors given;
   /// `model.`, which all modules of a trunk have in a model with a head, and weights of a trunk

@@ -144,7 +144,7 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
   const auto givenFor = [&](const Variable &variable) -> ElementSource {
     const std::string_view name = variable.name()->string_view();
     if (adapter && isAdapter(variable))
-      return givenValues(plan, variable, adapter->tensors(), adapter->nameOf(variable));
+      return adapter->valuesOf(plan, variable);
     const Kind kind = kindOf(variable);
     const flatbuffers::String *other = isSaved(variable) ? found[kind] : nullptr;
     const bool needed = variable.role() != VariableRole::update_count &&

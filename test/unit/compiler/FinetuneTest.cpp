@@ -54,17 +54,19 @@ std::unique_ptr<mlir::Pass> loraPass(int64_t rank, double alpha,
   return createLora(options);
 }
 
-/// Matrices that nothing reads but linear layers, as their weight.
+/// Matrices that nothing reads but linear layers, as their weight, and those of experts.
 std::vector<std::string> weightsOfLinearLayers(ModelOp model) {
   std::vector<std::string> names;
   for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-    bool used = false, other = param.getBoundType().getRank() != 2;
+    const int64_t rank = param.getBoundType().getRank();
+    bool used = false, other = rank != 2 && rank != 3;
     model.walk([&](UseOp use) {
       if (use.lookup() != param)
         return;
       for (mlir::OpOperand &operand : use->getUses()) {
         used = true;
-        other |= !isa<LinearOp>(operand.getOwner()) || operand.getOperandNumber() != 1;
+        other |=
+            !isa<LinearOp, GroupedLinearOp>(operand.getOwner()) || operand.getOperandNumber() != 1;
       }
     });
     if (used && !other)
@@ -114,7 +116,7 @@ TEST_F(Finetune, RandomFreezingChangesNoGradientOfWhatIsTrained) {
 }
 
 TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
-  unsigned adapted = 0, checked = 0, joined = 0;
+  unsigned adapted = 0, checked = 0, joined = 0, experts = 0;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const BoundText source = randomProgram(seed).layered;
@@ -140,9 +142,11 @@ TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
     for (const std::string &name : targets) {
       const RefTensor a = values.lookup(name + ".lora_a"), b = values.lookup(name + ".lora_b");
       RefTensor &w = merged[name];
-      for (int64_t n = 0; n < w.shape[0]; ++n)
-        for (int64_t k = 0; k < w.shape[1]; ++k)
-          w.data[n * w.shape[1] + k] += 0.75 * b.data[n] * a.data[k];
+      const int64_t columns = w.shape.back(), rows = w.shape[w.shape.size() - 2];
+      experts += w.shape.size() == 3;
+      for (int64_t n = 0; n < b.size(); ++n) // through all experts
+        for (int64_t k = 0; k < columns; ++k)
+          w.data[n * columns + k] += 0.75 * b.data[n] * a.data[n / rows * columns + k];
     }
     const double expected = results(*plain, merged).lookup("loss").data[0];
     EXPECT_NEAR(results(*module, values).lookup("loss").data[0], expected,
@@ -174,6 +178,7 @@ TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
   EXPECT_GT(adapted, kPrograms / 4);
   EXPECT_GT(checked, kPrograms / 4);
   EXPECT_GT(joined, 0u);
+  EXPECT_GT(experts, 0u);
 }
 
 TEST_F(Finetune, AllFrozenCannotBeDifferentiated) {

@@ -175,6 +175,14 @@ std::vector<DamageCase> cases() {
          p.variables[2]->adapter->tensor = "a";
        },
        "variables[2].adapter: belongs to a parameter of rank 1; expected a matrix"},
+      {"AdapterOfOneMatrixOnly",
+       [](PlanT &p) {
+         const uint32_t tensor = p.variables[0]->tensor;
+         ASSERT_EQ(p.tensors[tensor]->shape.size(), 2u);
+         p.variables[0]->adapter = std::make_unique<planfile::AdapterT>();
+         p.variables[0]->adapter->tensor = "a.{row}.b";
+       },
+       "variables[0].adapter.tensor: names a tensor for each of several matrices; expected one"},
       {"MomentRange", [](PlanT &p) { p.variables[1]->owner = 3; },
        "variables[1].owner: variable index 3 is out of range (plan has 3 variables)"},
       {"MomentNegative", [](PlanT &p) { p.variables[1]->owner = -2; },
