@@ -77,6 +77,8 @@ constexpr const char *kText =
     "--steps, --bench, --profile, --bench-data or --eval-only of a train plan";
 /// Plans that do not train refuse text.
 constexpr unsigned kReads = kTrains | kTimes | kTimesData | kMeasures | kCalls | kWrites | kChecks;
+/// Batches alone are made by no step.
+constexpr unsigned kRunsSteps = ~unsigned{kTimesData};
 
 using Run = const RunOptions &;
 
@@ -101,6 +103,9 @@ constexpr FlagUse kFlagUses[] = {
     {"mix", [](Run r) { return !r.mix.empty(); }, kReads, kText, Idle::noted},
     {"ids", [](Run r) { return r.ids.has_value(); }, kTrains | kTimes | kCalls | kChecks,
      "--bench or --profile, or a call without --generate and --chat", Idle::noted},
+    {"device", [](Run r) { return !r.device.empty(); }, kRunsSteps, "steps and calls",
+     Idle::noted},
+    {"threads", [](Run r) { return r.threads > 0; }, kRunsSteps, "steps and calls", Idle::noted},
     {"scalar", [](Run r) { return !r.scalars.empty(); },
      kTrains | kTimes | kMeasures | kCalls | kWrites | kSamples | kChecks,
      "--steps, --bench, --profile, --eval-only, --generate or --chat of a train plan"},
@@ -186,8 +191,6 @@ private:
     if (const char *flag = firstGiven({{"weights", options.weights.has_value()},
                                        {"average", options.average},
                                        {"scalar", !options.scalars.empty()},
-                                       {"device", !options.device.empty()},
-                                       {"threads", options.threads > 0},
                                        {"no-graph", !options.graph},
                                        {"check", options.check},
                                        {"graph-after", options.graphAfter > 0},
