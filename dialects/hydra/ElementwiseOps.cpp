@@ -5,7 +5,9 @@
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowMath.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -140,6 +142,17 @@ static LogicalResult map2(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTen
   return success();
 }
 
+/// The same of two numbers of one type: whole ones wrap around as those of 32 bits do.
+template <typename F>
+static LogicalResult mapNumbers(Value result, ArrayRef<const RefTensor *> in,
+                                MutableArrayRef<RefTensor> out, F f) {
+  if (isa<FloatType>(build::typeOf(result).getElementType()))
+    return map2(in, out, f);
+  return map2(in, out, [&](double a, double b) -> double {
+    return static_cast<int32_t>(f(static_cast<int64_t>(a), static_cast<int64_t>(b)));
+  });
+}
+
 static double logistic(double x) {
   return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
 }
@@ -186,7 +199,7 @@ static SmallVector<unsigned> sameTypeOperands(Operation *op) {
     return inferBinary<Op>(infer, op.getA(), op.getB(), types);                                    \
   }                                                                                                \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
-    return map2(in, out, [](double a, double b) { return formula; });                              \
+    return mapNumbers(getY(), in, out, [](auto a, auto b) { return formula; });                    \
   }                                                                                                \
   void Op::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,                      \
                     MutableArrayRef<RowValue> out) {                                               \
@@ -289,8 +302,14 @@ LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorIm
 }
 
 LogicalResult CastOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
-  bool truncate = isa<IntegerType>(getTo());
-  return map1(in, out, [&](double x) { return truncate ? std::trunc(x) : x; });
+  if (isa<FloatType>(getTo()))
+    return map1(in, out, [](double x) { return x; });
+  // The nearest that there is: of 32 bits, 0 for what is no number.
+  return map1(in, out, [](double x) -> double {
+    constexpr double least = std::numeric_limits<int32_t>::min(),
+                     most = std::numeric_limits<int32_t>::max();
+    return std::isnan(x) ? 0.0 : std::clamp(std::trunc(x), least, most);
+  });
 }
 
 void CastOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,

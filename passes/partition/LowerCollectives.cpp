@@ -17,6 +17,39 @@ constexpr StringLiteral kPass = "hydra-lower-collectives";
 /// Of the pieces that ranks add up: a kernel works on rows, so a long piece is many of them.
 constexpr int64_t kRow = 1024;
 
+/// Dimensions of a value, to which those that lower a collective add one for the ranks.
+constexpr int64_t kMostDimensions = 7;
+
+/// A shape as what is in front of an axis, the axis, and what is behind it.
+SmallVector<int64_t> aroundAxis(ArrayRef<int64_t> shape, int64_t axis) {
+  return {productOf(shape.take_front(axis)), shape[axis], productOf(shape.drop_front(axis + 1))};
+}
+
+/// Gives a collective of more dimensions than that fewer: in front of its axis and behind it they
+/// are one.
+Operation *withFewerDimensions(Operation *op) {
+  if (op->getNumOperands() == 0 || build::typeOf(op->getOperand(0)).getRank() <= kMostDimensions)
+    return op;
+  auto given = op->getAttrOfType<IntegerAttr>("axis"); // sums have none
+  const int64_t axis = given ? given.getInt() : 0;
+  if (isa<AllGatherOp, AllToAllOp>(op) && axis == 0)
+    return op; // it stays
+  OpBuilder b(op);
+  const Location loc = madeBy(kPass, op->getLoc());
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(build::reshape(b, loc, operand, aroundAxis(build::shapeOf(operand), axis)));
+  Operation *fewer = b.clone(*op);
+  fewer->setOperands(operands);
+  const RankedTensorType type = build::typeOf(op->getResult(0));
+  fewer->getResult(0).setType(type.clone(aroundAxis(type.getShape(), axis)));
+  if (given)
+    fewer->setAttr("axis", b.getI64IntegerAttr(1));
+  op->replaceAllUsesWith(ValueRange(build::reshape(b, loc, fewer->getResult(0), type.getShape())));
+  op->erase();
+  return fewer;
+}
+
 /// Elements of a value that lie one behind the other: a slice or reshape of it, or all of it.
 struct Part {
   Value value;
@@ -298,6 +331,8 @@ struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
       if (auto known = op->getAttrOfType<IntegerAttr>("number"))
         number = std::max(number, known.getInt() + 1);
     });
+    for (Operation *&op : collectives)
+      op = withFewerDimensions(op);
     for (Operation *op : collectives)
       if (Value lowered = taken.contains(op) ? Value() : lower(op, number)) {
         op->getResult(0).replaceAllUsesWith(lowered);

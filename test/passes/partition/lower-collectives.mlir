@@ -170,4 +170,22 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %y = hydra.reduce_scatter %x, %s axis = 0 over = "gpu" ranks = 3 : tensor<6x1024xf32>, tensor<2x1024xf32>
     hydra.return y = %y : tensor<2x1024xf32>
   }
+  // What has as many dimensions as there can be has fewer while it has one more, of ranks.
+  // CHECK-LABEL: hydra.entry @eight
+  // CHECK: hydra.reshape %x shape = [1, 1, 24]
+  // CHECK: hydra.all_gather %{{.*}} over = "node" ranks = 2 : tensor<1x24xf32>
+  // CHECK: hydra.reshape %{{.*}} shape = [1, 2, 1, 3, 1, 2, 1, 2]
+  // CHECK: hydra.reshape %x shape = [2, 3, 4]
+  // CHECK: hydra.all_gather %{{.*}} over = "node" ranks = 2 : tensor<1x2x3x4xf32>
+  // CHECK: hydra.reshape %{{.*}} shape = [1, 2, 1, 6, 1, 2, 1, 2]
+  // CHECK: hydra.all_to_all
+  // CHECK: hydra.all_to_all
+  // CHECK: hydra.return {{.*}} : tensor<1x2x1x3x1x2x1x2xf32>, tensor<1x2x1x6x1x2x1x2xf32>, tensor<1x2x1x3x1x2x1x2xf32>, tensor<1x2x1x1x1x2x1x2xf32>
+  hydra.entry @eight(%x: tensor<1x2x1x3x1x2x1x2xf32>) rows <1 arguments [-1]> {
+    %a = hydra.all_reduce %x over = "node" ranks = 2 : tensor<1x2x1x3x1x2x1x2xf32>
+    %b = hydra.all_gather %x axis = 3 over = "node" ranks = 2 number = 0 : tensor<1x2x1x3x1x2x1x2xf32>
+    %c = hydra.all_to_all %x axis = 3 over = "gpu" ranks = 3 number = 1 : tensor<1x2x1x3x1x2x1x2xf32>
+    %d = hydra.reduce_scatter %x axis = 3 over = "gpu" ranks = 3 : tensor<1x2x1x3x1x2x1x2xf32>
+    hydra.return a = %a, b = %b, c = %c, d = %d : tensor<1x2x1x3x1x2x1x2xf32>, tensor<1x2x1x6x1x2x1x2xf32>, tensor<1x2x1x3x1x2x1x2xf32>, tensor<1x2x1x1x1x2x1x2xf32>
+  }
 }
