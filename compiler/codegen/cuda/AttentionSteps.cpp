@@ -1,4 +1,5 @@
 // Which template, and of which shape, computes attention on a target.
+#include "compiler/codegen/cuda/AttentionItems.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
@@ -28,8 +29,9 @@ public:
                : a.warpgroups      ? "hopperForward"
                : a.tiled           ? "attentionForward"
                                    : "plainForward") +
-         parameters(a, cutText(a, *cut), ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
-         (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
+         parameters(a, cutText(a, *cut), ArrayRef(args).take_front(4),
+                    sectionsText(a, *cut, Pass::Forward)) +
+         "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
     SmallVector<int64_t> access{plan::kRead, plan::kRead, plan::kRead, plan::kWrite};
@@ -119,6 +121,7 @@ private:
 
   struct Attention {
     int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
+    AttentionMask seen;
     std::string mask, scores, element;
     bool warpgroups; ///< for the tensor cores of Hopper
     bool tiled;      ///< for those of others
@@ -139,15 +142,15 @@ private:
   template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors, Pass pass) {
     ArrayRef<int64_t> qs = typeOf(op.getQ()).getShape(), ks = typeOf(op.getK()).getShape(),
                       vs = typeOf(op.getV()).getShape();
-    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "",
-                "",    "",    false, false, false, 0,     0};
-    a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", op.getCausal() ? "true" : "false", op.getChunk(),
-                           op.getWindow())
+    const auto chunk = static_cast<int64_t>(op.getChunk()),
+               window = static_cast<int64_t>(op.getWindow());
+    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], {op.getCausal(), chunk, window},
+                "",    "",    "",    false, false, false, 0,     0};
+    a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", op.getCausal() ? "true" : "false", chunk, window)
                  .str();
     a.scores = scoresText(op);
     a.element = cType(typeOf(op.getQ()).getElementType()).str();
-    const auto chunk = static_cast<int64_t>(op.getChunk());
-    const bool chunksAlone = op.getWindow() == 0 && !op.getCapAttr();
+    const bool chunksAlone = window == 0 && !op.getCapAttr();
     a.plain = chunk == 0 && chunksAlone;
     a.reach = !chunksAlone ? 0 : chunk == 0 ? a.keys : std::min(chunk, a.keys);
     bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && llvm::all_of(tensors, isTiled);
@@ -168,10 +171,10 @@ private:
                : 1;
   }
 
-  /// `<tiles, Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
-  /// ValueWidth, …`.
+  /// `<tiles, Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts… [, sections]>`, or with
+  /// `<T, Width, ValueWidth, …`.
   static std::string parameters(const Attention &a, const std::string &tiles,
-                                ArrayRef<Value> layouts) {
+                                ArrayRef<Value> layouts, const std::string &sections = "") {
     std::string text =
         a.warpgroups ? llvm::formatv("<{0}, {1}, {2}, ", tiles, a.width, a.valueWidth).str()
         : a.tiled    ? llvm::formatv("<{0}, {1}, ", tiles, a.width).str()
@@ -179,7 +182,7 @@ private:
     text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
     for (Value v : layouts)
       text += ", " + layout(v);
-    return text + ">";
+    return text + sections + ">";
   }
 
   static constexpr int64_t kPlainRows = 8;
@@ -327,6 +330,24 @@ private:
                         : llvm::formatv("{0}, {1}", cut.units, cut.tile).str();
   }
 
+  /// The parameter behind the layouts: sections of heads, where blocks take items in turn.
+  std::string sectionsText(const Attention &a, const Cut &cut, Pass pass) const {
+    if (!a.warpgroups)
+      return "";
+    const bool ofKeys = pass == Pass::Keys;
+    const std::vector<int64_t> work =
+        ofKeys ? queryTilesOf(a.seen, a.queries, a.keys, cut.units)
+               : keyTilesOf(a.seen, a.queries, a.keys, cut.units, cut.tile);
+    const auto blocks = static_cast<int64_t>(work.size());
+    const int64_t rows = cut.units * kTile, chunk = a.seen.chunk;
+    const bool whole = chunk > 0 && chunk % rows == 0 && blocks % (chunk / rows) == 0;
+    const AttentionItems items{work, rowsAndHeads(a, pass).second * a.batch,
+                               hopperShape(a, cut, pass).x, !ofKeys, whole ? chunk / rows : blocks};
+    const int64_t headBytes =
+        2 * (a.width + a.valueWidth) * (ofKeys ? a.queries * (a.heads / a.keyHeads) : a.keys);
+    return ", " + std::to_string(sectionsOf(items, headBytes));
+  }
+
   /// Rows and heads that blocks of a pass have.
   static std::pair<int64_t, int64_t> rowsAndHeads(const Attention &a, Pass pass) {
     return pass == Pass::Keys ? std::pair(a.keys, a.keyHeads) : std::pair(a.queries, a.heads);
@@ -459,17 +480,20 @@ private:
     launcher.setWork(flops * 3 / 7, bytes / 2);
     // All arguments of the step, so that another function can do its work: dk and dv are not
     // touched.
-    launcher.launch(
-        kAttentionQueryGradients, {in, in, in, in, in, statistic, out, out, out, "float *"},
-        "hopperQueryGradients" + parameters(a, cutText(a, ofQueries), {q, k, v, o, dO, dq}) +
-            "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
-        shapeOf(a, ofQueries, Pass::Queries), args,
-        {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
+    launcher.launch(kAttentionQueryGradients,
+                    {in, in, in, in, in, statistic, out, out, out, "float *"},
+                    "hopperQueryGradients" +
+                        parameters(a, cutText(a, ofQueries), {q, k, v, o, dO, dq},
+                                   sectionsText(a, ofQueries, Pass::Queries)) +
+                        "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
+                    shapeOf(a, ofQueries, Pass::Queries), args,
+                    {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
     offer(op, a, plan::LibraryFunction::attention_grad);
     launcher.setWork(flops - flops * 3 / 7, bytes - bytes / 2);
     launcher.launch(kAttentionKeyGradients, {in, in, in, in, statistic, statistic, out, out},
                     "hopperKeyGradients" +
-                        parameters(a, cutText(a, ofKeys), {q, k, v, dO, dk, dv}) +
+                        parameters(a, cutText(a, ofKeys), {q, k, v, dO, dk, dv},
+                                   sectionsText(a, ofKeys, Pass::Keys)) +
                         "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
                     shapeOf(a, ofKeys, Pass::Keys), {dO, q, k, v, lse, delta, dk, dv},
                     {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});

@@ -14,14 +14,13 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// The items of a block: heads in sections whose keys stay in L2. Every other section begins with its
-/// long items and the ones between with their short ones, so that items that follow each other are about
-/// as long; blocks take them in turn, there and back, and all get about as much. Short ones are the very
-/// last. `lastLongest`: the last rows of a head, or of a chunk of it, have most to do, else the first.
-template <int Blocks, int Rows, int Heads, int Batch, int64 HeadBytes> struct Items {
-  static constexpr int heads = Heads * Batch, count = Blocks * heads;
-  static constexpr int most = HeadBytes < 24000000 ? 24000000 / HeadBytes : 1; // heads of a section
-  static constexpr int sections = (heads + most - 1) / most;
+/// The items of a block: heads in sections, whose keys stay in L2 where blocks then get as much to do
+/// (AttentionItems.h). Every other section begins with its long items and the ones between with their
+/// short ones, so that items that follow each other are about as long; blocks take them in turn, there
+/// and back. Short ones are the very last. `lastLongest`: the last rows of a head, or of a chunk of it,
+/// have most to do, else the first.
+template <int Blocks, int Rows, int Heads, int Batch, int Sections> struct Items {
+  static constexpr int heads = Heads * Batch, count = Blocks * heads, sections = Sections;
   int chunks, ofChunk; // chunks of a head that begin with a block, and blocks of one
   int row = 0;
   int block, head, batch;
@@ -139,7 +138,7 @@ __device__ __forceinline__ void fetchKeys(const T *k, const T *v, int batch, int
 }
 
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename T,
+          int KeyHeads, typename Q, typename K, typename V, typename O, int Sections, typename T,
           typename Score>
 __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v, T *o,
                                               float *lse, Mask mask, Score score) {
@@ -151,7 +150,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
+  Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
@@ -283,8 +282,8 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
 
 /// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, typename T,
-          typename Score>
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, int Sections,
+          typename T, typename Score>
 __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, const T *k,
                                                      const T *v, const T *o, const float *lse,
                                                      float *delta, T *dq, Mask mask, Score score) {
@@ -297,7 +296,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
-  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
+  Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
   int group = threadIdx.x / 128;
   startRings(queryRing, ring);
 
@@ -408,8 +407,8 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
 /// dk and dv. Scores are transposed, [key][query], so that both matmuls read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, typename T,
-          typename Score>
+          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, int Sections,
+          typename T, typename Score>
 __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, const T *k,
                                                    const T *v, const float *lse, const float *delta,
                                                    T *dk, T *dv, Mask mask, Score score) {
@@ -425,7 +424,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   float *statistics = reinterpret_cast<float *>(tiles + Stages * pair); // lse, delta of a stage
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
-  Items<blocks, blockRows, KeyHeads, Batch, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items(mask);
+  Items<blocks, blockRows, KeyHeads, Batch, Sections> items(mask);
   int group = threadIdx.x / 128;
   startRings(keyRing, ring);
   // The queries of a block of keys, from its first to its last.

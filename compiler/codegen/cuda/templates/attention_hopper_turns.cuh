@@ -131,7 +131,8 @@ __device__ __forceinline__ void storeThrough(T *tile, T *to, int64 stride, const
 }
 
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename T, typename Score>
+          int KeyHeads, typename Q, typename K, typename V, typename O, int Sections, typename T,
+          typename Score>
 __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, const T *v, T *o, float *lse, Mask mask,
                                                      Score score) {
   static_assert(Width % kBlock == 0 && ValueWidth % kBlock == 0, "o leaves as whole blocks");
@@ -146,7 +147,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
   T *barriers = valueTiles + Stages * valuesSize;
   Ring<Groups, 2, true> queryRing(barriers);
   Ring<Groups, Stages, false> keyRing(barriers + 2 * 8), valueRing(barriers + 2 * 8 + Stages * 8);
-  Items<Block::blocks, Groups * kTile, Heads, Batch, int64(2) * Keys * (Width + ValueWidth)> items(mask);
+  Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0)
     queryRing.init();
