@@ -5,10 +5,11 @@
 // with a gate; with `gated = false` alpha is 1. models.md section 9.
 //
 // A sequence is cut into chunks of Q tokens: matmuls within them, for all chunks at once, and a scan that carries S from
-// chunk to chunk. With `form = tokens` it is the plain recurrence.
+// chunk to chunk. With `form = tokens` it is the plain recurrence. Rows of S never meet, so a scan has them in P parts,
+// each with what a GPU keeps on one multiprocessor.
 
 hydra.model @deltanet version 1 {
-  hydra.symbols dims(D, F, L, H, dk, dv, V, Q = 32) reals(eps = 1.0e-5)
+  hydra.symbols dims(D, F, L, H, dk, dv, V, Q = 32, P = 1) reals(eps = 1.0e-5)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
                 flags(gated = true, tied = true)
                 choices(rule = delta of (delta, additive), form = chunks of (chunks, tokens))
@@ -19,8 +20,8 @@ hydra.model @deltanet version 1 {
 
   hydra.preset @tiny   {D = 64,   F = 128,  L = 2,  H = 4,  dk = 8,   dv = 16,  V = 97, Q = 8}
   hydra.preset @bytes  {D = 128,  F = 344,  L = 2,  H = 4,  dk = 32,  dv = 32,  V = 256}
-  hydra.preset @"150M" {D = 768,  F = 2048, L = 12, H = 6,  dk = 128, dv = 256, V = 50257}
-  hydra.preset @"1.3B" {D = 2048, F = 5632, L = 20, H = 12, dk = 128, dv = 256, V = 50257}
+  hydra.preset @"150M" {D = 768,  F = 2048, L = 12, H = 6,  dk = 128, dv = 256, V = 50257, P = 4}
+  hydra.preset @"1.3B" {D = 2048, F = 5632, L = 20, H = 12, dk = 128, dv = 256, V = 50257, P = 4}
 
   hydra.group @default  adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
   hydra.group @no_decay adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0)
@@ -104,6 +105,12 @@ hydra.model @deltanet version 1 {
   // [B, H, S, width] as chunks [B, H, C, T, width], zeros behind the last.
   hydra.def @chunks(%x) dims(C, T, width) = reshape(pad(%x, axis = 2, before = 0, after = T * C - S), [B, H, C, T, width])
 
+  // [B, H, C, T, dv] by the parts of the matrix that its columns belong to, [B, H, P, C, T, dv / P], and back; and
+  // [B, H, C, count, width] for each of them.
+  hydra.def @parts(%x) dims(C, T) = transpose(reshape(%x, [B, H, C, T, P, dv / P]), [0, 1, 4, 2, 3, 5])
+  hydra.def @joined(%x) dims(C, T) = reshape(transpose(%x, [0, 1, 3, 4, 2, 5]), [B, H, C, T, dv])
+  hydra.def @shared(%x) dims(C, count, width) = broadcast(reshape(%x, [B, H, 1, C, count, width]), shape = [B, H, P, C, count, width])
+
   // (I + N) (I + N^2) (I + N^4) …, which is the inverse of I - N where N [B, H, C, T, T] is zero from the diagonal on.
   hydra.def @inverse(%n) dims(T) {
     %identity = hydra.let cast(iota(axis = 3, shape = [1, 1, 1, T, T]) == iota(axis = 4, shape = [1, 1, 1, T, T]), to = f32)
@@ -137,21 +144,31 @@ hydra.model @deltanet version 1 {
       %inverse = hydra.let @inverse(-%a, T = T)
       %values, %keys = hydra.let matmul(%inverse, %written, dtype = f32), matmul(%inverse, %ks * (%betas * %kept), dtype = f32)
       %both = hydra.concat %keys, %of_state axis = 3
-      %us, %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%b1 = %both, %v1 = %values, %g1 = %grown, %l1 = %left) carry(%s = %start) {
-        %met = hydra.let matmul(reshape(%b1, [B, H, 2 * T, dk]), %s, transpose_b, dtype = f32)
-        %u = hydra.let reshape(%v1, [B, H, T, dv]) - slice(%met, axis = 2, start = 0, size = T)
-        %next = hydra.let matmul(%u, reshape(%g1, [B, H, T, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
-        %u1, %o1 = hydra.let reshape(%u, [B, H, 1, T, dv]), reshape(slice(%met, axis = 2, start = T, size = T), [B, H, 1, T, dv])
+      %bs, %vps = hydra.let @shared(%both, C = C, count = 2 * T, width = dk), @parts(%values, C = C, T = T)
+      %gs, %ls = hydra.let @shared(%grown, C = C, count = T, width = dk), @shared(%left, C = C, count = 1, width = 1)
+      %start_parts = hydra.let reshape(%start, [B, H, P, dv / P, dk])
+      %u_parts, %o_parts, %end_parts = hydra.scan axis = 3 chunk = 1 over(%b1 = %bs, %v1 = %vps, %g1 = %gs, %l1 = %ls) carry(%s = %start_parts) {
+        %met = hydra.let matmul(reshape(%b1, [B, H, P, 2 * T, dk]), %s, transpose_b, dtype = f32)
+        %u = hydra.let reshape(%v1, [B, H, P, T, dv / P]) - slice(%met, axis = 3, start = 0, size = T)
+        %next = hydra.let matmul(%u, reshape(%g1, [B, H, P, T, dk]), %s * reshape(%l1, [B, H, P, 1, 1]), transpose_a, dtype = f32)
+        %u1, %o1 = hydra.let reshape(%u, [B, H, P, 1, T, dv / P]), reshape(slice(%met, axis = 3, start = T, size = T), [B, H, P, 1, T, dv / P])
         hydra.yield %u1, %o1, %next
       }
+      %us, %from_state = hydra.let @joined(%u_parts, C = C, T = T), @joined(%o_parts, C = C, T = T)
+      %end = hydra.let reshape(%end_parts, [B, H, dv, dk])
       %o = hydra.let %from_state + matmul(%reads, %us, dtype = f32)
       hydra.yield %o, %end
     } else {
-      %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%q1 = %of_state, %v1 = %written, %g1 = %grown, %l1 = %left) carry(%s = %start) {
-        %o1 = hydra.let reshape(matmul(reshape(%q1, [B, H, T, dk]), %s, transpose_b, dtype = f32), [B, H, 1, T, dv])
-        %next = hydra.let matmul(reshape(%v1, [B, H, T, dv]), reshape(%g1, [B, H, T, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
+      %rs, %vps = hydra.let @shared(%of_state, C = C, count = T, width = dk), @parts(%written, C = C, T = T)
+      %gs, %ls = hydra.let @shared(%grown, C = C, count = T, width = dk), @shared(%left, C = C, count = 1, width = 1)
+      %start_parts = hydra.let reshape(%start, [B, H, P, dv / P, dk])
+      %o_parts, %end_parts = hydra.scan axis = 3 chunk = 1 over(%q1 = %rs, %v1 = %vps, %g1 = %gs, %l1 = %ls) carry(%s = %start_parts) {
+        %o1 = hydra.let reshape(matmul(reshape(%q1, [B, H, P, T, dk]), %s, transpose_b, dtype = f32), [B, H, P, 1, T, dv / P])
+        %next = hydra.let matmul(reshape(%v1, [B, H, P, T, dv / P]), reshape(%g1, [B, H, P, T, dk]), %s * reshape(%l1, [B, H, P, 1, 1]), transpose_a, dtype = f32)
         hydra.yield %o1, %next
       }
+      %from_state = hydra.let @joined(%o_parts, C = C, T = T)
+      %end = hydra.let reshape(%end_parts, [B, H, dv, dk])
       %o = hydra.let %from_state + matmul(%reads, %written, dtype = f32)
       hydra.yield %o, %end
     }

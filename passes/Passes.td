@@ -672,9 +672,13 @@ def SimplifyMoves : Pass<"hydra-simplify-moves", "::mlir::ModuleOp"> {
   let description = [{
     A slice of padded rows becomes padding around a slice of the rows, which is a view: one copy instead of two where
     rows are shifted, and then joined with others (the taps of a causal convolution). Padding around padding
-    becomes one. A broadcast that repeats what indices and constants alone say along some dimensions between or
-    around others, which no group can do while it computes, becomes the same arithmetic for all elements, inside
-    the groups that read it: the powers of Megalodon's moving average read no exponents from memory. *Exact on
+    becomes one. Rows that are scaled in several ways and then padded, the derivative of such taps, are padded first
+    and scaled where they are read, so that zeros around them are scaled too; rows that arithmetic reads padded in
+    several ways are padded once, and shifts are views. A sum of up to 8 slices along a dimension between others is
+    their sum number by number, instead of one of transposed numbers. A broadcast that repeats what indices and
+    constants alone say along some dimensions between or around others, which no group can do while it computes,
+    becomes the same arithmetic for all elements, inside the groups that read it: the powers of Megalodon's moving
+    average read no exponents from memory. *Exact on
     CPUs*.
   }];
   let statistics = [Statistic<"simplified", "simplified", "operations replaced">];
@@ -860,7 +864,8 @@ def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
     `hydra.copy` where strides allow no view or a consumer does not take the one it would get. Saves
     one pass over memory for every reshape and transposition: 8 B S D bytes a layer for the heads of
     each of q, k and v. Concatenations of parameters are views as well: the parameters are placed
-    side by side. Loops whose bodies are groups alone cut sequences where these lie. Groups of a program take
+    side by side. Loops whose bodies are groups alone cut sequences where these lie, and all loops those that
+    repeat numbers, which copies would make larger. Groups of a program take
     numbers that repeat along the last dimension, as those of a group of channels, as they are. Each remaining copy
     is in the program to be seen. With `views=false`, the form of
     `-O0` and `--disable-pass`, every shape operation copies; a chunk of a sequence, which a loop hands

@@ -75,6 +75,129 @@ struct MergePads : OpRewritePattern<PadOp> {
   }
 };
 
+/// Whether a value is the same all along an axis because it is repeated there.
+bool isRepeatedAlong(Value v, int64_t axis) {
+  auto broadcast = v.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return false;
+  ArrayRef<int64_t> from = build::shapeOf(broadcast.getX());
+  const int64_t own = axis - (build::shapeOf(v).size() - from.size());
+  return own < 0 || from[own] == 1;
+}
+
+/// Another `size` of it.
+Value repeatedAlong(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t size) {
+  SmallVector<int64_t> shape(build::shapeOf(v));
+  shape[axis] = size;
+  return build::broadcast(b, loc, v.getDefiningOp<BroadcastOp>().getX(), shape);
+}
+
+bool isPadAlong(Operation *op, int64_t axis) {
+  auto pad = dyn_cast_or_null<PadOp>(op);
+  return pad && static_cast<int64_t>(pad.getAxis()) == axis;
+}
+
+/// Rows that are scaled in several ways and then padded are padded once, and scaled as they are
+/// read.
+struct PadBeforeScale : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PadOp op, PatternRewriter &rewriter) const override {
+    const int64_t axis = op.getAxis();
+    auto scaled = scaledRows(op.getX(), axis);
+    if (!scaled)
+      return failure();
+    auto [rows, scale] = *scaled;
+    const auto isPaddedToo = [&](Operation *user) {
+      return user != op.getX().getDefiningOp() &&
+             (isPadAlong(user, axis) ||
+              (user->getNumResults() == 1 && scaledRows(user->getResult(0), axis) &&
+               isPadAlong(*user->user_begin(), axis)));
+    };
+    if (llvm::none_of(rows.getUsers(), isPaddedToo))
+      return failure();
+    const Location loc = madeBy(kPass, op.getLoc());
+    Value padded = padOf(rewriter, loc, rows, axis, op.getBefore(), op.getAfter());
+    rewriter.replaceOpWithNewOp<MulOp>(
+        op, padded, repeatedAlong(rewriter, loc, scale, axis, build::shapeOf(op.getY())[axis]));
+    return success();
+  }
+
+private:
+  /// What is multiplied, and with what that is the same for all its rows; for that reader alone.
+  static std::optional<std::pair<Value, Value>> scaledRows(Value v, int64_t axis) {
+    auto mul = v.getDefiningOp<MulOp>();
+    if (!mul || !v.hasOneUse())
+      return std::nullopt;
+    for (auto [rows, scale] :
+         {std::pair(mul.getA(), mul.getB()), std::pair(mul.getB(), mul.getA())})
+      if (isRepeatedAlong(scale, axis) && !isRepeatedAlong(rows, axis))
+        return std::pair<Value, Value>(rows, scale);
+    return std::nullopt;
+  }
+};
+
+/// Rows that are padded in several ways, as for shifts, are padded once, as far as any of them,
+/// where arithmetic reads them. Others are written where they are joined.
+struct SharePads : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PadOp op, PatternRewriter &rewriter) const override {
+    const int64_t axis = op.getAxis();
+    Value rows = windowOf(op).rows;
+    SmallVector<std::pair<PadOp, Window>> pads;
+    const auto find = [&](Value v) {
+      for (Operation *user : v.getUsers())
+        if (isPadAlong(user, axis) && isComputedWith(user))
+          if (const Window window = windowOf(cast<PadOp>(user)); window.rows == rows)
+            pads.emplace_back(user, window);
+    };
+    find(rows);
+    for (Operation *user : rows.getUsers())
+      if (isa<SliceOp>(user))
+        find(user->getResult(0));
+    if (pads.size() < 2)
+      return failure();
+    int64_t before = 0, after = 0;
+    for (auto [pad, window] : pads) {
+      before = std::max(before, -window.begin);
+      after = std::max(after, window.end - build::shapeOf(rows)[axis]);
+    }
+    const Location loc = madeBy(kPass, op.getLoc());
+    rewriter.setInsertionPointAfterValue(rows);
+    Value padded = padOf(rewriter, loc, rows, axis, before, after);
+    for (auto [pad, window] : pads)
+      rewriter.replaceOp(pad, build::partOf(rewriter, loc, padded, axis, before + window.begin,
+                                            window.end - window.begin));
+    return success();
+  }
+
+private:
+  /// Numbers begin .. end along the axis of rows with zeros on both sides.
+  struct Window {
+    Value rows;
+    int64_t begin, end;
+  };
+
+  static bool isComputedWith(Operation *pad) {
+    return !pad->use_empty() && llvm::all_of(pad->getUsers(), [](Operation *user) {
+      return user->hasTrait<Elementwise>();
+    });
+  }
+
+  /// Of the rows of a slice, where padding does not hide what they have there.
+  static Window windowOf(PadOp pad) {
+    const int64_t before = pad.getBefore(), after = pad.getAfter(), axis = pad.getAxis(),
+                  size = build::shapeOf(pad.getX())[axis];
+    auto slice = pad.getX().getDefiningOp<SliceOp>();
+    if (!slice || static_cast<int64_t>(slice.getAxis()) != axis)
+      return Window{pad.getX(), -before, size + after};
+    const int64_t start = slice.getStart();
+    const bool hides = (before > 0 && start > 0) ||
+                       (after > 0 && start + size < build::shapeOf(slice.getX())[axis]);
+    return hides ? Window{pad.getX(), -before, size + after}
+                 : Window{slice.getX(), start - before, start + size + after};
+  }
+};
+
 /// What indices and constants alone say, computed for all elements of a larger shape.
 class IndexArithmetic {
 public:
@@ -154,13 +277,64 @@ struct ComputeIndices : OpRewritePattern<BroadcastOp> {
   }
 };
 
+/// A sum of a few slices along a dimension between others is their sum number by number. Groups sum
+/// along the last dimensions, or over all rows; numbers are transposed for that, which is far more
+/// bytes.
+struct AddFewSlices : OpRewritePattern<SumOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SumOp op, PatternRewriter &rewriter) const override {
+    if (op.getAxes().size() != 1)
+      return failure();
+    const int64_t rank = build::shapeOf(op.getX()).size(), given = op.getAxes()[0];
+    auto [x, axis] = source(op.getX(), given < 0 ? given + rank : given);
+    ArrayRef<int64_t> shape = build::shapeOf(x);
+    const auto elements = [](ArrayRef<int64_t> sizes) {
+      return llvm::product_of(sizes, int64_t(1));
+    };
+    if (!build::typeOf(x).getElementType().isF32() || shape[axis] < 2 || shape[axis] > kFew ||
+        elements(shape.take_front(axis)) == 1 || elements(shape.drop_front(axis + 1)) < kLeastInner)
+      return failure();
+    const Location loc = madeBy(kPass, op.getLoc());
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < shape[axis]; ++i)
+      parts.push_back(build::slice(rewriter, loc, x, axis, i, 1));
+    // In the order in which a row's lanes add up.
+    for (size_t half = llvm::PowerOf2Ceil(parts.size()) / 2; half > 0; half /= 2) {
+      for (size_t i = 0; i + half < parts.size(); ++i)
+        parts[i] = AddOp::create(rewriter, loc, parts[i], parts[i + half]);
+      parts.truncate(std::min(half, parts.size()));
+    }
+    rewriter.replaceOp(op, build::reshape(rewriter, loc, parts.front(), build::shapeOf(op.getY())));
+    return success();
+  }
+
+private:
+  static constexpr int64_t kFew = 8;
+  static constexpr int64_t kLeastInner =
+      64; ///< numbers side by side, as many as lines of memory have
+
+  /// What a transposition that only moves a dimension to this axis has moved, and from where; else
+  /// the same.
+  static std::pair<Value, int64_t> source(Value x, int64_t axis) {
+    auto transpose = x.getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return {x, axis};
+    SmallVector<int64_t> order(transpose.getOrder());
+    const int64_t from = order[axis];
+    order.erase(order.begin() + axis);
+    return llvm::is_sorted(order) ? std::pair(transpose.getX(), from) : std::pair(x, axis);
+  }
+};
+
 struct SimplifyMoves : impl::SimplifyMovesBase<SimplifyMoves> {
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
-    patterns.add<SliceBeforePad, MergePads, ComputeIndices>(&getContext());
+    patterns
+        .add<SliceBeforePad, MergePads, PadBeforeScale, SharePads, ComputeIndices, AddFewSlices>(
+            &getContext());
     struct Counter : RewriterBase::Listener {
       unsigned rewritten = 0;
       void notifyOperationReplaced(Operation *, ValueRange) override { ++rewritten; }

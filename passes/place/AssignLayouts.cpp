@@ -153,13 +153,22 @@ private:
     }
   }
 
-  /// Whether an operand is a sequence whose chunks a loop's body takes with these strides. Bodies
-  /// stand in front of what runs them, so their views are known.
+  /// Whether an operand is a sequence whose chunks a loop's body takes with these strides: for
+  /// groups any, for others those of a sequence that a copy would make larger. Bodies stand in
+  /// front of what runs them, so their views are known.
   static bool isCutWhereItLies(OpOperand &operand, ArrayRef<int64_t> strides) {
     auto loop = dyn_cast<LoopOp>(operand.getOwner());
     const unsigned number = operand.getOperandNumber();
-    return loop && number < loop.getSequences().size() && isOfGroups(loop) &&
+    return loop && number < loop.getSequences().size() &&
+           (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides)) &&
            readersAccept(loop.getEntry().getBody().getArgument(number), strides);
+  }
+
+  static bool isRepeated(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+    return llvm::any_of(llvm::zip(shape, strides), [](auto dimension) {
+      const auto [size, stride] = dimension;
+      return size > 1 && stride == 0;
+    });
   }
 
   /// Operations behind an operation that read its copy as well.

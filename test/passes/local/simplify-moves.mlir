@@ -76,3 +76,66 @@ hydra.model @m version 1 {
     hydra.return y = %y2
   }
 }
+
+// -----
+
+// The derivative of taps: rows scaled by each weight and shifted. They are padded once, and each shift is a view of
+// that. Rows that are padded alone stay scaled first, and so do those whose scale is not the same for all rows.
+// CHECK-LABEL: hydra.entry @derivative
+// CHECK: %[[PAD:.*]] = hydra.pad %x after = 2 axis = 1 before = 1
+// CHECK-COUNT-2: hydra.slice %[[PAD]] axis = 1 size = 8
+// CHECK-NOT: hydra.pad
+// CHECK: hydra.entry @apart
+// CHECK: %[[B:.*]] = hydra.broadcast %w
+// CHECK: %[[X0:.*]] = hydra.mul %x, %[[B]]
+// CHECK: %[[X1:.*]] = hydra.mul %x, %y
+// CHECK: hydra.pad %[[X0]] after = 0 axis = 1 before = 1
+// CHECK: hydra.pad %[[X1]] after = 1 axis = 0 before = 1
+hydra.model @m version 1 {
+  hydra.entry @derivative(%x: [2, 6, 4] f32, %w0: [4] f32, %w1: [4] f32) {
+    %b0 = hydra.broadcast %w0 shape = [2, 6, 4]
+    %b1 = hydra.broadcast %w1 shape = [2, 6, 4]
+    %x0 = hydra.mul %x, %b0
+    %x1 = hydra.mul %b1, %x
+    %p0 = hydra.pad %x0 axis = 1 before = 1 after = 1
+    %p1 = hydra.pad %x1 axis = 1 before = 0 after = 2
+    %sum = hydra.add %p0, %p1
+    hydra.return sum = %sum
+  }
+  hydra.entry @apart(%x: [2, 6, 4] f32, %w: [4] f32, %y: [2, 6, 4] f32) {
+    %b = hydra.broadcast %w shape = [2, 6, 4]
+    %x0 = hydra.mul %x, %b
+    %x1 = hydra.mul %x, %y
+    %p0 = hydra.pad %x0 axis = 1 before = 1 after = 0
+    %p1 = hydra.pad %x1 axis = 0 before = 1 after = 1
+    hydra.return p0 = %p0, p1 = %p1
+  }
+}
+
+// -----
+
+// Few slices between other dimensions are added, also where they were transposed to be summed, in the order of the
+// lanes that would. Sums over rows, along
+// rows and of many slices stay.
+// CHECK-LABEL: hydra.entry @slices
+// CHECK: %[[A:.*]] = hydra.slice %x axis = 1 size = 1 start = 0
+// CHECK: %[[B:.*]] = hydra.slice %x axis = 1 size = 1 start = 1
+// CHECK: %[[C:.*]] = hydra.slice %x axis = 1 size = 1 start = 2
+// CHECK: %[[AC:.*]] = hydra.add %[[A]], %[[C]]
+// CHECK: hydra.add %[[AC]], %[[B]]
+// CHECK-NOT: hydra.sum
+// CHECK: hydra.entry @others
+// CHECK-COUNT-3: hydra.sum
+hydra.model @m version 1 {
+  hydra.entry @slices(%x: [2, 3, 64] f32) {
+    %t = hydra.transpose %x order = [0, 2, 1]
+    %sum = hydra.sum %t axes = [2]
+    hydra.return sum = %sum
+  }
+  hydra.entry @others(%x: [2, 3, 64] f32, %many: [2, 9, 64] f32) {
+    %rows = hydra.sum %x axes = [0]
+    %row = hydra.sum %x axes = [2]
+    %all = hydra.sum %many axes = [1]
+    hydra.return rows = %rows, row = %row, all = %all
+  }
+}

@@ -101,3 +101,28 @@ hydra.model @m version 1 {
     hydra.return y = %y, s = %s
   }
 }
+
+// -----
+
+// A sequence that repeats numbers is cut where it lies, also by matmuls; one that is transposed is copied for them.
+// CHECK-LABEL: hydra.entry @cut_repeated
+// CHECK: %[[R:.*]] = hydra.broadcast {{.*}} {hydra.view}
+// CHECK: %[[T:.*]] = hydra.transpose {{.*}} {hydra.view}
+// CHECK: %[[C:.*]] = hydra.copy %[[T]]
+// CHECK: hydra.loop @{{.*}}(%[[R]], %[[C]], %s)
+hydra.model @m version 1 {
+  hydra.entry @cut_repeated(%x: [64, 4, 8] f32, %w: [4, 2, 64, 8] f32, %s: [2, 8, 8] f32) {
+    %r0 = hydra.reshape %x shape = [1, 64, 4, 8]
+    %r = hydra.broadcast %r0 shape = [2, 64, 4, 8]
+    %t = hydra.transpose %w order = [1, 2, 0, 3]
+    %y, %end = hydra.scan axis = 1 chunk = 1 over(%a = %r, %b = %t) carry(%c = %s) {
+      %a1 = hydra.reshape %a shape = [2, 4, 8]
+      %b1 = hydra.reshape %b shape = [2, 4, 8]
+      %m = hydra.matmul %a1, %c
+      %n = hydra.matmul %b1, %m transpose_a
+      %z = hydra.reshape %m shape = [2, 1, 4, 8]
+      hydra.yield %z, %n
+    }
+    hydra.return y = %y, end = %end
+  }
+}
