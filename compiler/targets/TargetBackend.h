@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/codegen/CompiledKernels.h"
+#include "compiler/codegen/files/CodeFolder.h"
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 #include "runtime/calls/FftCall.h"
@@ -20,7 +21,7 @@ class ObjectCache;
 
 /// How code is made.
 struct CodeOptions {
-  std::filesystem::path cache; ///< where compiled kernels are kept; empty: nowhere
+  CodeFolder cache; ///< where compiled kernels are kept
   /// For a CPU: whether LLVM improves it or writes it as it was emitted, which takes a quarter of
   /// the time to compile, several times that to run, and computes the same bits.
   bool optimised = true;

@@ -3,7 +3,6 @@
 
 #include "compiler/Backends.h"
 #include "compiler/codegen/cpu/CpuModule.h"
-#include "compiler/codegen/files/CodeFiles.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
 #include "compiler/emit/SafeForm.h"
@@ -98,15 +97,12 @@ static bool isForReports(const HydracOptions &options) {
 static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions &options,
                                                             Lowered &lowered) {
   plan::PlanModuleOp module = planOf(lowered.driver->module());
-  std::string cache = options.kernelCache;
-  if (!isGiven(options.kernelCache))
-    cache = CodeFiles::defaultDirectory();
   TimingScope scope = lowered.driver->time("Code generation");
   const Target &target = lowered.compile.target;
   static cpu::ObjectCache objects; // a plan and its other forms have many kernels in common
   FailureOr<CompiledKernels> kernels =
       backendOf(target).compileKernels(module, target,
-                                       {.cache = cache,
+                                       {.cache = options.codeFolder(),
                                         .objects = &objects,
                                         .resources = isGiven(options.kernelReport),
                                         .onlyResources = isForReports(options)});

@@ -358,10 +358,8 @@ bool HydracOptions::choosesSlices() const {
   return !isGiven(exchangeBytes) && backendOf(Target::named(target)).wants().streams;
 }
 
-uint64_t HydracOptions::memoryBudgetBytes() const {
-  if (!isGiven(memoryBudget))
-    return Target::named(target).memoryBytes;
-  StringRef text = memoryBudget.getValue();
+/// The bytes of a size such as `32GiB`. Throws Error for what is none.
+static uint64_t readSize(StringRef flag, StringRef text) {
   double number = 0;
   const StringRef digits = text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
   const double unit = llvm::StringSwitch<double>(text.substr(digits.size()))
@@ -377,10 +375,20 @@ uint64_t HydracOptions::memoryBudgetBytes() const {
                           .Default(0);
   constexpr double most = 0x1p60;
   if (unit == 0 || digits.getAsDouble(number) || number * unit < 1 || number * unit > most)
-    support::fail(
-        "--memory-budget is '{}'; expected a size such as 32GiB, 512MiB, 40GB or a number of bytes",
-        text.str());
+    support::fail("{} is '{}'; expected a size such as 32GiB, 512MiB, 40GB or a number of bytes",
+                  flag.str(), text.str());
   return static_cast<uint64_t>(number * unit);
+}
+
+uint64_t HydracOptions::memoryBudgetBytes() const {
+  return isGiven(memoryBudget) ? readSize("--memory-budget", memoryBudget.getValue())
+                               : Target::named(target).memoryBytes;
+}
+
+CodeFolder HydracOptions::codeFolder() const {
+  return {isGiven(kernelCache) ? std::filesystem::path(kernelCache.getValue())
+                               : CodeFolder::defaultPath(),
+          readSize("--kernel-cache-limit", kernelCacheLimit.getValue())};
 }
 
 bool HydracOptions::chooses() const { return recompute == "auto"; }
@@ -601,6 +609,12 @@ static void checkMultiprocessors(const HydracOptions &options) {
                   modeName(options.compile.mode).str());
 }
 
+static void checkKernelCache(const HydracOptions &options) {
+  if (options.codeFolder().path.empty() && isGiven(options.kernelCache) &&
+      isGiven(options.kernelCacheLimit))
+    support::fail("--kernel-cache-limit needs a --kernel-cache; an empty one keeps nothing");
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkMultiprocessors(*this);
@@ -620,6 +634,7 @@ void HydracOptions::check() const {
   checkChoices(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size
+  checkKernelCache(*this);
   if (compile.reducedReduction &&
       precisionPolicy(compile.precision)->format != support::DType::BF16)
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16, fp8 or pure_bf16");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/PlanPipeline.h"
+#include "compiler/codegen/files/CodeFolder.h"
 #include "compiler/driver/ModelOptions.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -293,6 +294,10 @@ struct HydracOptions {
       "kernel-cache", cl::value_desc("DIR"), cl::cat(category),
       cl::desc("where compiled kernels are kept; empty: nowhere (default: hydra in the user's "
                "folder of caches)")};
+  cl::opt<std::string> kernelCacheLimit{
+      "kernel-cache-limit", cl::value_desc("SIZE"), cl::cat(category), cl::init("2GiB"),
+      cl::desc("how much --kernel-cache holds at most; the least recently used kernels go "
+               "(default: 2GiB)")};
   SwitchOption timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 
   /// Throws Error for flags that mean nothing, or not together, before any work.
@@ -314,6 +319,8 @@ struct HydracOptions {
   bool impliesSafeForm() const;
   /// Bytes that the plan may take. Throws Error for a size that is none.
   uint64_t memoryBudgetBytes() const;
+  /// Where compiled kernels are kept.
+  CodeFolder codeFolder() const;
   /// Whether what ranks add up is exchanged in slices where memory does not allow more.
   bool choosesSlices() const;
   /// Bytes that a rank receives at most at a time then.

@@ -36,7 +36,7 @@ class CpuModule {
 public:
   /// What `objects` or `files` know is not compiled; null: nothing is known to this process.
   explicit CpuModule(CpuTarget target, ObjectCache *objects = nullptr,
-                     CodeFiles files = CodeFiles({}))
+                     CodeFiles files = CodeFiles(CodeFolder{}))
       : target(std::move(target)), objects(objects), files(std::move(files)) {}
 
   /// The symbol of the kernel of a group whose rows come in grains of `grain`. `layouts`: of its

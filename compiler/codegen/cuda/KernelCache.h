@@ -9,8 +9,7 @@ namespace hydra::cuda {
 /// Keeps what NVIDIA's compilers made of a text. Equal texts for equal compilers give equal code.
 class KernelCache {
 public:
-  /// An empty directory keeps nothing.
-  explicit KernelCache(std::filesystem::path directory) : files(std::move(directory)) {}
+  explicit KernelCache(CodeFolder folder) : files(std::move(folder)) {}
 
   /// As the functions of CudaLibraries.h.
   llvm::Expected<CompiledSource> compileSource(const std::string &source,

@@ -10,7 +10,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
-#include <cstdlib>
 #include <cstring>
 
 using namespace llvm;
@@ -28,17 +27,9 @@ struct Header {
 
 } // namespace
 
-fs::path CodeFiles::defaultDirectory() {
-  if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && fs::path(cache).is_absolute())
-    return fs::path(cache) / "hydra";
-  if (const char *home = std::getenv("HOME"); home && fs::path(home).is_absolute())
-    return fs::path(home) / ".cache" / "hydra";
-  return {};
-}
-
 fs::path CodeFiles::fileOf(StringRef key) const {
   XXH128_hash_t hash = xxh3_128bits(arrayRefFromStringRef(key));
-  return directory / formatv("{0:x-16}{1:x-16}", hash.high64, hash.low64).str();
+  return folder.path / inner / formatv("{0:x-16}{1:x-16}", hash.high64, hash.low64).str();
 }
 
 std::string CodeFiles::keyOf(StringRef how, const Module &module) {
@@ -53,8 +44,13 @@ std::string CodeFiles::keyOf(StringRef how, const Module &module) {
 std::optional<CodeFiles::Entry> CodeFiles::read(StringRef key) const {
   if (!areKept())
     return std::nullopt;
-  auto buffer = MemoryBuffer::getFile(fileOf(key).string(), /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
+  const fs::path file = fileOf(key);
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed))
+    return std::nullopt;
+  // Volatile: it is read, not mapped, so that a file which gets shorter meanwhile is a damaged one.
+  auto buffer = MemoryBuffer::getFile(file.string(), /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
   Header header;
   if (!buffer || (*buffer)->getBufferSize() < sizeof(header))
     return std::nullopt;
@@ -63,6 +59,7 @@ std::optional<CodeFiles::Entry> CodeFiles::read(StringRef key) const {
   if (header.magic != kMagic || header.codeBytes > rest.size() ||
       header.otherBytes != rest.size() - header.codeBytes || header.hash != xxh3_64bits(rest))
     return std::nullopt;
+  CodeFolder::noteUsed(file);
   return Entry{rest.take_front(header.codeBytes).vec(), rest.drop_front(header.codeBytes).vec()};
 }
 
@@ -73,7 +70,7 @@ void CodeFiles::write(StringRef key, ArrayRef<uint8_t> code, ArrayRef<uint8_t> o
   append_range(rest, other);
   const Header header{kMagic, xxh3_64bits(rest), code.size(), other.size()};
   std::error_code failed;
-  fs::create_directories(directory, failed);
+  fs::create_directories(folder.path / inner, failed);
   // A full or read-only disk: the next compilation takes as long as this one. Nothing is synced:
   // what a failure of power leaves behind has another hash.
   const std::string file = fileOf(key).string();
@@ -88,7 +85,11 @@ void CodeFiles::write(StringRef key, ArrayRef<uint8_t> code, ArrayRef<uint8_t> o
   os.flush();
   const bool isWhole = !os.has_error();
   os.clear_error();
-  consumeError(isWhole ? temporary->keep(file) : temporary->discard());
+  if (!isWhole)
+    return consumeError(temporary->discard());
+  if (Error problem = temporary->keep(file))
+    return consumeError(std::move(problem));
+  folder.noteWritten(sizeof(header) + rest.size());
 }
 
 } // namespace hydra

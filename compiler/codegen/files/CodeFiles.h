@@ -1,11 +1,12 @@
 // Compiled code on disk, found by what it was compiled from.
 #pragma once
 
+#include "compiler/codegen/files/CodeFolder.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,21 +19,14 @@ namespace hydra {
 
 /// What a compiler made of a text. A key says the text and all else that the code follows from,
 /// such as the version of the compiler, so an entry is never out of date. One that cannot be read
-/// is not there, one that cannot be written is not kept: files of code fail no compilation. Several
-/// threads and processes may share a directory.
+/// is not there, one that cannot be written is not kept: files of code fail no compilation.
 class CodeFiles {
 public:
-  /// An empty directory keeps nothing. `folder`: the one in it that these files have, if any.
-  explicit CodeFiles(const std::filesystem::path &directory, const char *folder = "")
-      : directory(directory.empty() ? directory : directory / folder) {}
+  /// `inner`: the folder in it that these files have, if any.
+  explicit CodeFiles(CodeFolder folder, const char *inner = "")
+      : folder(std::move(folder)), inner(inner) {}
 
-  /// The folder of what LLVM compiles: many small files.
-  static constexpr const char *kOfLLVM = "llvm";
-
-  /// `$XDG_CACHE_HOME/hydra`, or `~/.cache/hydra`; empty where there is no home.
-  static std::filesystem::path defaultDirectory();
-
-  bool areKept() const { return !directory.empty(); }
+  bool areKept() const { return !folder.path.empty(); }
 
   /// The key of what LLVM, of the version that is loaded, makes of a module. `how`: all that it
   /// follows from beside these.
@@ -49,7 +43,8 @@ public:
 private:
   std::filesystem::path fileOf(llvm::StringRef key) const;
 
-  std::filesystem::path directory;
+  CodeFolder folder;
+  const char *inner;
 };
 
 } // namespace hydra

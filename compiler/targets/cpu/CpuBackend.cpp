@@ -20,7 +20,7 @@ FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target
   target->optimised = how.optimised;
   CompiledKernels compiled;
   compiled.cpuFeatures = target->features();
-  cpu::CpuModule code(*target, how.objects, CodeFiles(how.cache, CodeFiles::kOfLLVM));
+  cpu::CpuModule code(*target, how.objects, CodeFiles(how.cache, CodeFolder::kOfLLVM));
   LogicalResult generated = generateRowKernels(
       module, compiled,
       [&](plan::KernelOp kernel, const RowProgram &rows, ArrayRef<Strides> strides) {

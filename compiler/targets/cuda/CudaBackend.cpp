@@ -54,7 +54,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   CompiledKernels compiled;
   const bool early = llvm::is_contained(target.features, kEarlyLaunch.str());
   cuda::PtxModule code(target.code, early, rowThreadsOf(target),
-                       CodeFiles(how.cache, CodeFiles::kOfLLVM));
+                       CodeFiles(how.cache, CodeFolder::kOfLLVM));
   auto alignments = alignmentsOfArguments(module);
   auto instances = [](plan::KernelOp kernel) { return kernel.getInstances().value_or(1); };
   LogicalResult generated = generateRowKernels(

@@ -158,7 +158,7 @@ TEST(AssemblerLog, IsTheSameFromTheCache) {
   const std::filesystem::path directory =
       std::filesystem::path(testing::TempDir()) / "hydra-assembler-log";
   std::filesystem::remove_all(directory);
-  const cuda::KernelCache cache(directory);
+  const cuda::KernelCache cache({directory});
   auto made = cache.compileSource(kSource, kArchitecture);
   auto first = cache.sourceLog(kSource, kArchitecture); // beside the entry of the code
   auto second = cache.sourceLog(kSource, kArchitecture);
