@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 using llvm::lsp::CompletionItem;
@@ -95,14 +96,20 @@ private:
       addOperation(doc.second, "hydra.");
   }
 
+  /// The line that declares a name, as far as anyone reads.
+  std::string lineOf(const Name &name) const {
+    constexpr size_t kMostBytes = 200;
+    const StringRef line = text.lineAt(names.allTokens()[name.token].begin);
+    return json::fixUTF8(line.trim().take_front(kMostBytes));
+  }
+
   void addValues() {
     StringSet<> seen;
     for (const Name *name : names.known(names.scopeAt(begin))) {
       if (name->kind == NameKind::Value && names.allTokens()[name->token].begin < begin &&
           seen.insert(name->name).second) {
         add("%" + name->name, CompletionItemKind::Variable,
-            name->isArgument ? "argument"
-                             : names.source().lineAt(names.allTokens()[name->token].begin).trim());
+            name->isArgument ? "argument" : lineOf(*name));
       }
     }
   }
@@ -132,7 +139,7 @@ private:
       add(written(name.name),
           name.kind == NameKind::Definition ? CompletionItemKind::Function
                                             : CompletionItemKind::Field,
-          names.source().lineAt(names.allTokens()[name.token].begin).trim());
+          lineOf(name));
     }
   }
 
@@ -241,8 +248,7 @@ private:
     if (name == "--preset" && flag.contains('=')) {
       for (const Name &preset : names.allNames()) {
         if (preset.kind == NameKind::Preset)
-          add(preset.name, CompletionItemKind::EnumMember,
-              names.source().lineAt(names.allTokens()[preset.token].begin).trim());
+          add(preset.name, CompletionItemKind::EnumMember, lineOf(preset));
       }
     }
     if (flag.contains('='))

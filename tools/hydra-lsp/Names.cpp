@@ -95,6 +95,7 @@ private:
     t.statement = statement;
     if (statement != kNone)
       out.statements[statement].last = i;
+    inCombine &= t.kind == TokenKind::Value || isMark(i, ',');
     switch (t.kind) {
     case TokenKind::Mark:
       visitMark(i);
@@ -165,6 +166,9 @@ private:
       closeScope(i);
       break;
     case '(':
+      inCombine = out.previous(i) != kNone && textOf(out.previous(i)) == "combine";
+      ++depth;
+      break;
     case '[':
       ++depth;
       break;
@@ -207,6 +211,7 @@ private:
     token(brace).statement = statement;
     if (statement != kNone)
       out.statements[statement].last = brace;
+    inHeader = false;
     depth = 0;
   }
 
@@ -250,13 +255,13 @@ private:
       const bool hasType = operation == "entry" && depth == 1 && isMark(behind, ':');
       const bool isIteration =
           (operation == "for" || operation == "scan" || operation == "prefix_scan") &&
-          (isMark(behind, '=') || isCombined(i));
+          (isMark(behind, '=') || inCombine);
       if (inSignature || hasType || isIteration)
         declareInside(NameKind::Value, i);
       return;
     }
     // `%y =` whose operation is not written yet.
-    if (depth != 0 || !startsLine(i))
+    if (depth != 0 || !startsLine(i) || isMark(out.previous(i), ','))
       return;
     SmallVector<unsigned> found = {i};
     unsigned at = behind;
@@ -275,18 +280,8 @@ private:
     }
   }
 
-  /// Whether it stands in `combine(%a, %b)`.
-  bool isCombined(unsigned i) {
-    unsigned at = out.previous(i);
-    while (at != kNone && (token(at).kind == TokenKind::Value || isMark(at, ',')))
-      at = out.previous(at);
-    return isMark(at, '(') && out.previous(at) != kNone && textOf(out.previous(at)) == "combine";
-  }
-
   bool startsLine(unsigned i) {
-    const size_t begin = token(i).begin;
-    const size_t line = text.rfind('\n', begin);
-    return text.slice(line == StringRef::npos ? 0 : line + 1, begin).trim().empty();
+    return i == 0 || text.slice(token(i - 1).end, token(i).begin).contains('\n');
   }
 
   void declareSymbol(unsigned i) {
@@ -326,6 +321,7 @@ private:
   bool inHeader = false;    ///< before what the statement has in braces
   bool named = false;       ///< whether the statement has its own name
   bool inShortBody = false; ///< whether `current` is arithmetic behind `=`
+  bool inCombine = false;   ///< in the `combine(%a, %b)` of a scan
   std::optional<NameKind> list;
   SmallVector<unsigned> pending; ///< names for the scope that opens next
 };
@@ -333,6 +329,10 @@ private:
 Names::Names(const Text &text) : text(text) { NamesBuilder(*this).run(); }
 
 //===-- Asking ------------------------------------------------------------------------------===//
+
+/// No list of settings or of what a call is given has so many words that anyone asks for its
+/// beginning.
+static constexpr unsigned kMostAround = 4096;
 
 StringRef Names::nameOf(const Token &token) const {
   StringRef name = textOf(token);
@@ -404,7 +404,9 @@ bool Names::isInSettings(unsigned token) const {
   if (operationOf(statement) != "preset" || isMark(token, '}'))
     return false;
   unsigned brace = token;
-  while (brace != kNone && tokens[brace].statement == statement && !isMark(brace, '{'))
+  for (unsigned steps = 0; brace != kNone && tokens[brace].statement == statement &&
+                           !isMark(brace, '{') && steps < kMostAround;
+       ++steps)
     brace = previous(brace);
   const unsigned word = isMark(brace, '{') ? previous(brace) : kNone;
   return word != kNone && textOf(tokens[word]) == "settings";
@@ -413,8 +415,10 @@ bool Names::isInSettings(unsigned token) const {
 const Name *Names::calleeAround(unsigned token) const {
   const unsigned statement = tokens[token].statement;
   int depth = 0;
-  for (unsigned i = previous(token); i != kNone && tokens[i].statement == statement;
-       i = previous(i)) {
+  unsigned steps = 0;
+  for (unsigned i = previous(token);
+       i != kNone && tokens[i].statement == statement && steps < kMostAround;
+       i = previous(i), ++steps) {
     depth += isMark(i, ')') ? 1 : isMark(i, '(') ? -1 : 0;
     if (depth >= 0)
       continue;

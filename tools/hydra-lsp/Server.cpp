@@ -176,6 +176,8 @@ void Server::onInitialize(const Params &params, Reply reply) {
 
 void Server::onShutdown(const Params &, Reply reply) {
   stopped = true;
+  for (auto &[uri, document] : documents) // what is asked of them has an answer
+    document->invalidate();
   documents.clear();
   reply(nullptr);
 }

@@ -36,9 +36,15 @@ public:
   std::string replaced(Range range, llvm::StringRef by) const;
 
 private:
+  /// How many UTF-16 code units are in front of a byte.
+  size_t unitsUntil(size_t offset) const;
+  /// Where a line of the protocol ends, in front of what ends it.
+  size_t endOf(size_t line) const;
+
   std::string content;
   std::vector<size_t> lines;    ///< where those of the protocol begin
   std::vector<size_t> newlines; ///< where those of MLIR begin
+  std::vector<size_t> units;    ///< in front of every kStride-th byte: lines may be of any length
 };
 
 } // namespace hydra::lsp

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
 #include <string>
 
 using namespace hydra::lsp;
@@ -77,6 +79,51 @@ TEST(Names, OutlivesHalfALine) {
     std::string source = marked("return loss = ", "%b");
     source.insert(source.find("    hydra.return"), "    " + half + "\n");
     EXPECT_EQ(declarationLine(source), 10) << half;
+  }
+}
+
+TEST(Names, OutlivesWordsInAnyOrder) {
+  // Behind the braces of another dialect no statement is open.
+  const Text other("plan.kernel @k {\n  hydra.yield\n}\nplan.launch @k");
+  EXPECT_EQ(Names(other).allStatements().size(), 1U);
+  const char *const words[] = {"hydra.model ",
+                               "hydra.symbols ",
+                               "hydra.derive ",
+                               "hydra.param ",
+                               "hydra.def ",
+                               "hydra.entry ",
+                               "hydra.let ",
+                               "hydra.scan ",
+                               "combine",
+                               "dims",
+                               "@a ",
+                               "%a ",
+                               "{",
+                               "}",
+                               "(",
+                               ")",
+                               "[",
+                               "]",
+                               "=",
+                               ",",
+                               ":",
+                               "\n",
+                               "2 ",
+                               "hydra.for ",
+                               "a ",
+                               "settings ",
+                               "// ",
+                               "\""};
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string source;
+    for (int i = 0; i < 40; ++i)
+      source += words[random() % std::size(words)];
+    const Text text(source);
+    const Names names(text);
+    for (size_t at = 0; at <= source.size(); at += 3)
+      EXPECT_LE(referencesAt(names, at, true).size(), 40U) << source;
+    EXPECT_LE(outlineOf(names).size(), 40U) << source;
   }
 }
 

@@ -43,6 +43,35 @@ TEST(Text, KnowsTheLinesOfBoth) {
   EXPECT_EQ(text.lineAt(1), "a");
 }
 
+TEST(Text, CountsInLinesOfAnyLength) {
+  // Each character, of one to four bytes, next to each of the places that are counted ahead.
+  std::string content = "x\n";
+  const char *const characters[] = {"a", "é", "漢", "🙂"};
+  for (int i = 0; i < 2000; ++i)
+    content += characters[(i * i + i / 7) % 4];
+  content += "\r\n🙂";
+  const Text text(content);
+  int units = 0;
+  for (size_t at = 2; at < content.size() - 6;) {
+    const auto byte = static_cast<unsigned char>(content[at]);
+    const size_t bytes = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    ASSERT_EQ(text.positionOf(at), Position(1, units)) << at;
+    ASSERT_EQ(text.offsetOf({1, units}), at);
+    units += bytes == 4 ? 2 : 1;
+    if (bytes == 4)
+      ASSERT_EQ(text.offsetOf({1, units - 1}), at); // inside of a character
+    at += bytes;
+  }
+  EXPECT_EQ(text.offsetOf({1, units}), content.size() - 6);
+  EXPECT_EQ(text.offsetOf({1, units + 1}), content.size() - 6);
+  EXPECT_EQ(text.offsetOf({1, 1 << 30}), content.size() - 6);
+  EXPECT_EQ(text.lineAt(1000).size(), content.size() - 8);
+  EXPECT_EQ(text.offsetOf({2, 2}), content.size());
+  const Text aligned(std::string(512, 'a'));
+  EXPECT_EQ(aligned.offsetOf({0, 512}), 512U);
+  EXPECT_EQ(aligned.positionOf(512), Position(0, 512));
+}
+
 TEST(Text, ReplacesAPart) {
   const Text text("one\ntwo\n");
   EXPECT_EQ(text.replaced({{0, 1}, {1, 1}}, "-"), "o-wo\n");

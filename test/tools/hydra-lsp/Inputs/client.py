@@ -14,7 +14,7 @@ class Client:
     def __init__(self, server, *flags, initialize=True, options=None):
         self.process = subprocess.Popen(
             [server, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.buffer = b""
+        self.buffer = bytearray()
         self.number = 0
         self.versions = {}
         self.texts = {}
@@ -46,12 +46,13 @@ class Client:
         """The next message."""
         end = time.monotonic() + seconds
         while True:
-            head, found, rest = self.buffer.partition(b"\r\n\r\n")
-            if found:
-                length = int(head.decode().split(":")[1])
-                if len(rest) >= length:
-                    self.buffer = rest[length:]
-                    return json.loads(rest[:length])
+            head = self.buffer.find(b"\r\n\r\n")
+            if head >= 0:
+                length, begin = int(self.buffer[:head].decode().split(":")[1]), head + 4
+                if len(self.buffer) >= begin + length:
+                    message = bytes(self.buffer[begin:begin + length])
+                    del self.buffer[:begin + length]
+                    return json.loads(message)
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
             if not ready:
                 raise Lost("no answer")

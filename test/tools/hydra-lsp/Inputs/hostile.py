@@ -79,7 +79,7 @@ def answers(text, seconds=60):
 for text in ["", "\n", "hydra.model", "\0", "\r\r\n", "%", "@", '@"', '"', "//", "{" * 5000, "(" * 100000,
              "}" * 1000 + CS336, CS336.replace("\n", "\r\n"), CS336.replace("\n", "\r"), CS336 * 3,
              "hydra.let " * 20000, "%x, " * 50000 + "= hydra.let", "[" * 590, "-" * 10000, "\U0001f642" * 1000,
-             "builtin.module {}", "func.func @f()", "hydra.model @m version 1 {}" * 2]:
+             "builtin.module {}", "func.func @f()", "plan.kernel @k { hydra.yield } plan.launch @k", "hydra.model @m version 1 {}" * 2]:
     answers(text)
 see(answers(CS336), [])
 many = "".join(f"    hydra.param @p{i} [D] init = ones\n" for i in range(20000))
@@ -87,6 +87,62 @@ start = time.monotonic()
 answers(CS336.replace("  hydra.stack", many + "  hydra.stack"))
 if time.monotonic() - start > 20:
     raise SystemExit("a long text takes too long")
+
+# Lists of a megabyte, on one line or many: nothing looks at all of them for each of them.
+for text in ["hydra.def @g(%x) = " + "%x + " * 200000 + "%x", "%a,\n" * 250000, "hydra.scan axis = 0 over(" + "%a, " * 250000,
+             "hydra.scan axis = 0 over(%a = %b) combine(" + "%a, " * 250000, "hydra.let @f(" + "a = 1, " * 140000,
+             "hydra.def @f() dims(a) = 1 hydra.let @f(" + "a = 1, " * 140000, "hydra.preset @p {} settings {" + "a = 1, " * 140000,
+             "// " + "漢字🙂" * 100000 + "\n%x", "hydra.let " + '"漢字🙂" ' * 80000]:
+    client.change(URI, text)
+    for at in [len(text) // 2, len(text) // 2 + 1, len(text) - 1]:
+        for method in ["definition", "completion", "hover"] + ["references"] * ("%x + " not in text): # 200,000 answers
+            start = time.monotonic()
+            client.at(f"textDocument/{method}", URI, at, context={"includeDeclaration": True})
+            if time.monotonic() - start > 12: # what the compiler takes for a hover at most, and some
+                raise SystemExit(f"{method} in {text[:60]!r} takes {time.monotonic() - start:.1f} s")
+    client.diagnostics(URI, 60)
+
+# Many edits of a text of a megabyte, each with a question, faster than any of them is worked on.
+wide = CS336.replace("  hydra.stack", "// 漢字🙂 " * 60000 + "\n  hydra.stack")
+client.change(URI, wide)
+start = time.monotonic()
+numbers = []
+for i in range(100):
+    at = client.texts[URI].index("// 漢字")
+    client.edit(URI, at + 3, at + 3 + i % 2, "🙂")
+    client.number += 1
+    numbers.append(client.number)
+    client.send({"id": client.number, "method": "textDocument/hover",
+                 "params": {"textDocument": {"uri": URI}, "position": {"line": i, "character": i}}})
+    client.notify("$/cancelRequest", {"id": client.number if i % 2 else -1})
+client.change(URI, CS336)
+see(client.diagnostics(URI, 60), [])
+answered = [m["id"] for m in client.notifications if "id" in m]
+see(sorted(answered), numbers) # each once, cancelled or not
+client.notifications.clear()
+if time.monotonic() - start > 20:
+    raise SystemExit("edits wait for the compiler")
+
+# Many documents at once, that are renamed and closed while they are worked on; one name twice.
+for i in range(40):
+    client.open(f"file:///{i}.mlir", CS336.replace("@cs336", f"@m{i}") if i % 2 else CS336 + "}")
+    client.notify("textDocument/didSave", {"textDocument": {"uri": f"file:///{i}.mlir"}})
+client.notify("workspace/didRenameFiles", {"files": [{"oldUri": "file:///7.mlir", "newUri": "file:///seven.mlir"}]})
+client.notify("textDocument/didClose", {"textDocument": {"uri": "file:///7.mlir"}})
+client.open("file:///seven.mlir", CS336)
+client.open("file:///8.mlir", CS336)
+client.notify("workspace/didChangeConfiguration", {"settings": {"hydra": {"preset": "no 🙂 such"}}})
+(problem,) = client.diagnostics("file:///seven.mlir")
+see("no preset 'no 🙂 such'" in problem["message"], True)
+client.notify("workspace/didChangeConfiguration", {"settings": {}})
+for i in [8, 9, 38]:
+    client.change(f"file:///{i}.mlir", client.texts[f"file:///{i}.mlir"])
+see([len(client.diagnostics(f"file:///{i}.mlir", 60)) for i in [8, 9, 38]], [0, 0, 1])
+see(client.hover("file:///9.mlir", find(CS336, "@tok_emb")) is None, False)
+for i in range(40):
+    client.notify("textDocument/didClose", {"textDocument": {"uri": f"file:///{i}.mlir"}})
+see(client.request("textDocument/hover", {"textDocument": {"uri": "file:///7.mlir"},
+                                          "position": {"line": 0, "character": 0}})["error"]["code"], -32602)
 
 # A text that takes the compiler for ever: 4,096 calls of 5,000 operations. The session never waits for it.
 deep = "hydra.model @deep version 1 {\n  hydra.def @f0(%x) {\n"
@@ -139,6 +195,27 @@ def end(data, *flags):
 
 def frame(text):
     return b"Content-Length: %d\r\n\r\n" % len(text) + text.encode()
+
+
+# Without `exit` it waits, and ends with the stream; what it has started ends with it.
+for shut in [True, False]:
+    other = Client(server)
+    other.open(URI, deep)
+    other.request("textDocument/documentSymbol", {"textDocument": {"uri": URI}})
+    time.sleep(0.3)
+    children = pathlib.Path(f"/proc/{other.process.pid}/task/{other.process.pid}/children").read_text().split()
+    see(len(children), 1)
+    if shut:
+        other.send({"id": "asked", "method": "textDocument/hover", "params": {
+            "textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}})
+        see(other.request("shutdown", None)["result"], None)
+        see([m["error"]["code"] for m in other.notifications if m.get("id") == "asked"], [-32801])
+        time.sleep(0.3)
+        see(other.process.poll(), None)
+    other.process.stdin.close()
+    see(other.process.wait(30), 1)
+    time.sleep(0.3)
+    see([pathlib.Path(f"/proc/{child}").exists() for child in children], [False])
 
 
 see(end(b""), (1, "hydra-lsp: standard input ended without 'exit'\n"))
