@@ -1,5 +1,6 @@
 // hydra.model: what must hold for a whole model, template or bound.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/ModelNames.h"
 
 using namespace mlir;
 
@@ -14,10 +15,11 @@ Attribute ModelOp::getSymbolValue(StringRef name) {
 LogicalResult ModelOp::verify() {
   if (failed(verifyName(*this, getSymName())))
     return failure();
+  LogicalResult all = success();
   for (Operation &op : getBody().front())
     if (!isa<SymbolsOp, DeriveOp, PresetOp, GroupOp, ParamOp, StateOp, StackOp, DefOp, EntryOp>(op))
-      return op.emitOpError("does not belong directly into a model");
-  return success();
+      all = op.emitOpError("does not belong directly into a model");
+  return all;
 }
 
 namespace {
@@ -37,10 +39,11 @@ public:
   bool knows(StringRef name) const { return declared.count(name); }
 
   LogicalResult verify() const {
+    LogicalResult all = success();
     for (auto &[name, where] : declared)
       if (!used.contains(name))
-        return where.first->emitOpError() << where.second << " '" << name << "' is never used";
-    return success();
+        all = where.first->emitOpError() << where.second << " '" << name << "' is never used";
+    return all;
   }
 
 private:
@@ -75,23 +78,26 @@ static LogicalResult verifyPresets(ModelOp model) {
       symbols[cast<StringAttr>(name)] = {cast<SymbolKindAttr>(kind).getValue(),
                                          cast<ArrayAttr>(options)};
   StringSet<> presets;
+  LogicalResult all = success();
   for (PresetOp preset : model.getBody().getOps<PresetOp>()) {
     if (!presets.insert(preset.getPreset()).second)
-      return preset.emitOpError() << "preset @" << preset.getPreset() << " is declared twice";
+      all = preset.emitOpError() << "preset @" << preset.getPreset() << " is declared twice";
     for (NamedAttribute a : preset.getValues()) {
       StringRef name = a.getName().strref();
       auto symbol = symbols.find(name);
-      if (symbol == symbols.end())
-        return preset.emitOpError()
-               << "symbol '" << name << "' of preset @" << preset.getPreset() << " is not declared";
+      if (symbol == symbols.end()) {
+        all = preset.emitOpError()
+              << "symbol '" << name << "' of preset @" << preset.getPreset() << " is not declared";
+        continue;
+      }
       std::string want =
           checkSymbolValue(a.getValue(), symbol->second.kind, symbol->second.options);
       if (!want.empty())
-        return preset.emitOpError() << "@" << preset.getPreset() << " gives '" << name
-                                    << "' a value that is not " << want;
+        all = preset.emitOpError() << "@" << preset.getPreset() << " gives '" << name
+                                   << "' a value that is not " << want;
     }
   }
-  return success();
+  return all;
 }
 
 /// What a bound operation must no longer have: free symbols, conditions outside of loops.
@@ -165,7 +171,7 @@ static LogicalResult verifyBinding(ModelOp model, SymbolTableCollection &tables)
   return failure(result.wasInterrupted());
 }
 
-/// Parameters of definitions have names of their own, and serve what is inside.
+/// Parameters of definitions have names of their own.
 static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
   StringSet<> words; // dimensions of entries, and what choices can be
   for (EntryOp entry : model.getBody().getOps<EntryOp>())
@@ -175,6 +181,7 @@ static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
     for (ArrayAttr options : op.getOptions().getAsRange<ArrayAttr>())
       for (StringRef option : options.getAsValueRange<StringAttr>())
         words.insert(option);
+  LogicalResult all = success();
   for (DefOp definition : model.getBody().getOps<DefOp>()) {
     StringSet<> used;
     if (!definition.getParamNames().empty())
@@ -184,95 +191,110 @@ static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
       });
     for (StringRef name : definition.getParamNames().getAsValueRange<StringAttr>()) {
       if (symbols.knows(name) || words.contains(name))
-        return definition.emitOpError() << "parameter '" << name << "' is also a word of the model";
-      if (!used.contains(name))
-        return definition.emitOpError() << "parameter '" << name << "' is never used";
+        all = definition.emitOpError() << "parameter '" << name << "' is also a word of the model";
+      else if (!used.contains(name))
+        all = definition.emitOpError() << "parameter '" << name << "' is never used";
     }
   }
-  return success();
+  return all;
 }
 
-/// In a file with entries, every symbol and parameter must serve some configuration.
-LogicalResult ModelOp::verifyRegions() {
-  Block &body = getBody().front();
-  Usage symbols;
-  SymbolTableCollection tables;
-  DenseSet<Operation *> usedVariables;
-  DenseSet<Attribute> called;
-  StringSet<> groups;
-  bool hasEntries = !body.getOps<EntryOp>().empty();
-  for (Operation &op : body) {
+/// A parameter or state that is not there.
+static LogicalResult refuse(ModelOp model, UseOp use, SymbolTableCollection &symbols) {
+  InFlightDiagnostic error = use.emitOpError();
+  error << "parameter or state @" << use.getVariable() << " is not declared";
+  for (StackOp stack : model.getBody().getOps<StackOp>())
+    if (symbols.lookupSymbolIn(stack, use.getVariableAttr().getAttr()))
+      return error << " here; a hydra.for over @" << stack.getSymName() << " has it";
+  return error;
+}
+
+/// The symbols and groups that a model declares, each once.
+static LogicalResult declare(ModelOp model, Usage &symbols, StringSet<> &groups) {
+  LogicalResult all = success();
+  for (Operation &op : model.getBody().front()) {
     if (auto declaration = dyn_cast<SymbolsOp>(op)) {
-      for (Attribute name : declaration.getNames())
-        if (failed(symbols.declare(cast<StringAttr>(name), declaration, "symbol")))
-          return failure();
+      for (StringRef name : declaration.getNames().getAsValueRange<StringAttr>())
+        if (failed(symbols.declare(name, declaration, "symbol")))
+          all = failure();
     } else if (auto derive = dyn_cast<DeriveOp>(op)) {
       if (failed(symbols.declare(derive.getSymbol(), derive, "derived value")))
-        return failure();
+        all = failure();
     } else if (auto group = dyn_cast<GroupOp>(op)) {
       if (!groups.insert(group.getGroup()).second)
-        return group.emitOpError() << "group '" << group.getGroup() << "' is declared twice";
+        all = group.emitOpError() << "group '" << group.getGroup() << "' is declared twice";
     }
   }
-  WalkResult result = walk([&](Operation *op) {
-    for (NamedAttribute a : op->getAttrs())
-      if (!isa<PresetOp>(op))
-        symbols.use(a.getValue());
-    if (auto use = dyn_cast<UseOp>(op)) {
-      SmallVector<Operation *> variables = meanings(*this, use, tables);
-      if (variables.empty()) {
-        auto stack = llvm::find_if(getBody().getOps<StackOp>(), [&](StackOp stack) {
-          return tables.lookupSymbolIn(stack, use.getVariableAttr().getAttr());
-        });
-        InFlightDiagnostic error = use.emitOpError();
-        error << "parameter or state @" << use.getVariable() << " is not declared";
-        if (stack != getBody().getOps<StackOp>().end())
-          error << " here; a hydra.for over @" << (*stack).getSymName() << " has it";
-        return WalkResult::interrupt();
-      }
-      usedVariables.insert(variables.begin(), variables.end());
-    }
-    if (auto call = dyn_cast<CallOp>(op))
-      called.insert(call.getCalleeAttr().getAttr());
+  return all;
+}
+
+LogicalResult verifyNames(ModelOp model) {
+  Usage symbols;
+  SymbolTableCollection tables;
+  StringSet<> groups;
+  LogicalResult all = declare(model, symbols, groups);
+  model.walk([&](Operation *op) {
+    if (auto use = dyn_cast<UseOp>(op); use && meanings(model, use, tables).empty())
+      all = refuse(model, use, tables);
     StringAttr group = isa<ParamOp>(op)   ? cast<ParamOp>(op).getGroupAttr()
                        : isa<StateOp>(op) ? cast<StateOp>(op).getGroupAttr()
                                           : StringAttr();
-    if (group && !groups.contains(group)) {
-      op->emitOpError() << "group @" << group.getValue() << " is not declared";
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+    if (group && !groups.contains(group))
+      all = op->emitOpError() << "group @" << group.getValue() << " is not declared";
   });
-  if (result.wasInterrupted())
-    return failure();
-  for (EntryOp entry : body.getOps<EntryOp>()) {
+  for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
       if (symbols.knows(dim))
-        return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
+        all = entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
     // Files of tensors hold what programs take beside what the model has.
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (entry.isProgram() && isa_and_nonnull<ParamOp, StateOp>(lookupSymbol(name)))
-        return entry.emitOpError()
-               << "argument '" << name << "' has the name of a parameter or state";
+      if (entry.isProgram() && isa_and_nonnull<ParamOp, StateOp>(model.lookupSymbol(name)))
+        all = entry.emitOpError() << "argument '" << name
+                                  << "' has the name of a parameter or state";
   }
-  if (failed(verifyPresets(*this)) || failed(verifyParameters(*this, symbols)) ||
-      failed(verifyBinding(*this, tables)))
+  for (LogicalResult part : {verifyPresets(model), verifyParameters(model, symbols)})
+    if (failed(part))
+      all = failure();
+  return failed(all) ? all : verifyBinding(model, tables);
+}
+
+/// In a template with entries, every symbol, definition and parameter must serve some
+/// configuration.
+static LogicalResult verifyUsage(ModelOp model) {
+  Block &body = model.getBody().front();
+  Usage symbols;
+  StringSet<> groups;
+  SymbolTableCollection tables;
+  DenseSet<Operation *> usedVariables;
+  DenseSet<Attribute> called;
+  if (failed(declare(model, symbols, groups)))
     return failure();
-  if (!hasEntries || isBound())
-    return success();
-  if (failed(symbols.verify()))
-    return failure();
+  model.walk([&](Operation *op) {
+    if (!isa<PresetOp>(op))
+      for (NamedAttribute a : op->getAttrs())
+        symbols.use(a.getValue());
+    if (auto use = dyn_cast<UseOp>(op))
+      usedVariables.insert_range(meanings(model, use, tables));
+    if (auto call = dyn_cast<CallOp>(op))
+      called.insert(call.getCalleeAttr().getAttr());
+  });
+  LogicalResult all = symbols.verify();
   for (DefOp definition : body.getOps<DefOp>())
     if (!called.contains(definition.getSymNameAttr()))
-      return definition.emitOpError()
-             << "definition @" << definition.getSymName() << " is never called";
-  result = walk([&](ParamOp param) {
-    if (usedVariables.contains(param))
-      return WalkResult::advance();
-    param.emitOpError() << "parameter @" << param.getSymName() << " is never used";
-    return WalkResult::interrupt();
+      all = definition.emitOpError()
+            << "definition @" << definition.getSymName() << " is never called";
+  model.walk([&](ParamOp param) {
+    if (!usedVariables.contains(param))
+      all = param.emitOpError() << "parameter @" << param.getSymName() << " is never used";
   });
-  return failure(result.wasInterrupted());
+  return all;
+}
+
+LogicalResult ModelOp::verifyRegions() {
+  if (failed(verifyNames(*this)))
+    return failure();
+  const bool hasEntries = !getBody().getOps<EntryOp>().empty();
+  return hasEntries && !isBound() ? verifyUsage(*this) : success();
 }
 
 } // namespace hydra

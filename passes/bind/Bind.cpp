@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/CountedNumbers.h"
 #include "passes/Passes.h"
+#include "passes/bind/AllErrors.h"
 #include "passes/bind/Bundles.h"
 #include "passes/bind/Calls.h"
 #include "passes/bind/Elementwise.h"
@@ -26,6 +27,8 @@ namespace {
 struct Bind : impl::BindBase<Bind> {
   using BindBase::BindBase;
 
+  bool allErrors = false; ///< whether what does not follow from an error is looked at behind it
+
   void runOnOperation() override {
     model = findModel(getOperation());
     if (!model || failed(run()))
@@ -36,6 +39,7 @@ private:
   LogicalResult run() {
     scans.loopsFrom = loopsFrom;
     calls.callSites = callSites;
+    calls.allErrors = settings.allErrors = allErrors;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
     FailureOr<MeshAttr> ranks = readMesh(model, SmallVector<std::string>(mesh.begin(), mesh.end()));
@@ -54,18 +58,29 @@ private:
     if (failed(settings.resolve(model, preset, given)) || failed(calls.check(model)))
       return failure();
     CallWriter::takeSections(model);
+    LogicalResult all = success();
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
-      if (failed(bindDeclaration(op)))
+      if (endsWith(bindDeclaration(op), all))
         return failure();
     if (failed(chosen.select(model, SmallVector<std::string>(programs.begin(), programs.end()))))
       return failure();
     for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
-      if (failed(bindEntry(entry)))
+      if (endsWith(bindEntry(entry), all))
         return failure();
+    if (failed(all))
+      return failure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       tagValues(entry);
     finish();
     return success();
+  }
+
+  /// Notes in `all` how one of several parts has ended; whether nothing else is to be looked at.
+  bool endsWith(LogicalResult part, LogicalResult &all) const {
+    if (succeeded(part))
+      return false;
+    all = failure();
+    return !allErrors;
   }
 
   /// `CHOICE=static` for every choice of the model that can be that.
@@ -101,6 +116,7 @@ private:
     if (isa<GroupOp>(op))
       return evaluateAttributes(&op);
     if (auto stack = dyn_cast<StackOp>(op)) {
+      wrong.insert(stack); // until its size is right
       if (failed(evaluateAttributes(stack)))
         return failure();
       if (!isIntOrExpr(stack.getCountAttr()))
@@ -109,11 +125,13 @@ private:
       if (stack.getCount() < 0 || stack.getCount() > kMostLayers)
         return stack.emitOpError() << "@" << stack.getSymName() << " has " << stack.getCount()
                                    << " elements; expected 0 to " << kMostLayers;
+      wrong.erase(stack);
       DeferredLayer deferred(environment);
+      LogicalResult all = success();
       for (Operation &inner : llvm::make_early_inc_range(stack.getBody().front()))
-        if (failed(bindVariable(inner)))
+        if (endsWith(bindVariable(inner), all))
           return failure();
-      return success();
+      return all;
     }
     if (!isa<ParamOp, StateOp>(op))
       return success();
@@ -123,6 +141,14 @@ private:
   }
 
   LogicalResult bindVariable(Operation &op) {
+    wrong.insert(&op); // until it is right
+    if (failed(bindPartsOf(op)))
+      return failure();
+    wrong.erase(&op);
+    return success();
+  }
+
+  LogicalResult bindPartsOf(Operation &op) {
     environment.deferred.insert(kIndexSymbol);
     LogicalResult evaluated = evaluateAttributes(&op);
     environment.deferred.erase(kIndexSymbol);
@@ -314,45 +340,87 @@ private:
   }
 
   LogicalResult bindBlock(Block &block) {
-    if (failed(calls.writeOut(block)))
+    LogicalResult all = success();
+    if (endsWith(calls.writeOut(block), all) ||
+        endsWith(bindOperations(block.begin(), block.end()), all))
       return failure();
-    return bindOperations(block.begin(), block.end());
+    return all;
+  }
+
+  /// Whether binding has failed to give a value its type, or a part of a bundle.
+  static bool isUnknown(Value value) {
+    if (auto bundle = value.getDefiningOp<BundleOp>())
+      return llvm::any_of(bundle.getFields(), isUnknown);
+    return isUnbound(value.getType());
+  }
+
+  bool readsWrong(Operation *op) {
+    if (wrong.empty())
+      return false;
+    if (auto use = dyn_cast<UseOp>(op))
+      return wrong.contains(use.lookup());
+    auto loop = dyn_cast<ForOp>(op);
+    return loop && wrong.contains(model.lookupSymbol(loop.getStackAttr()));
+  }
+
+  /// Whether an operation reads what an error has left without a type, also in the body of a scan,
+  /// which is written out as a whole: what could be said of it follows from that error.
+  bool followsFromError(Operation &op) {
+    if (isa<CallOp>(op) || readsWrong(&op) || llvm::any_of(op.getOperands(), isUnknown))
+      return true;
+    if (!isa<ScanOp, PrefixScanOp>(op))
+      return false;
+    return op.getRegion(0)
+        .walk([&](Operation *inner) {
+          const bool readsUnknown = llvm::any_of(inner->getOperands(), [&](Value operand) {
+            return operand.getParentRegion()->isProperAncestor(&op.getRegion(0)) &&
+                   isUnknown(operand);
+          });
+          return readsWrong(inner) || readsUnknown ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   LogicalResult bindOperations(Block::iterator begin, Block::iterator end) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::make_range(begin, end))) {
-      if (failed(evaluateAttributes(&op)))
+    LogicalResult all = success();
+    for (Operation &op : llvm::make_early_inc_range(llvm::make_range(begin, end)))
+      if (endsWith(allErrors && followsFromError(op) ? failure() : bindOperation(op), all))
         return failure();
-      if (isa<LinearGeluOp>(op)) // which not every target has
-        return op.emitOpError("is for hydra-fuse-epilogues to make; expected hydra.linear and "
-                              "hydra.gelu");
-      LogicalResult bound = success();
-      if (auto when = dyn_cast<WhenOp>(op))
-        bound = bindWhen(when);
-      else if (auto loop = dyn_cast<ForOp>(op))
-        bound = bindFor(loop);
-      else if (auto field = dyn_cast<FieldOp>(op))
-        bound = bundles::take(field);
-      else if (isa<ScanOp, PrefixScanOp>(op)) {
-        // In scans inside as well: what they read outside is read outside of this one too.
-        if (failed(calls.writeOutInside(&op)))
-          return failure();
-        bound = scans.writeOut(&op);
-      } else if (isa<BundleOp, YieldOp>(op))
-        continue;
-      else if (failed(bundles::checkNone(&op)))
+    return all;
+  }
+
+  /// What it is given may be erased behind it.
+  LogicalResult bindOperation(Operation &op) {
+    if (failed(evaluateAttributes(&op)))
+      return failure();
+    if (isa<LinearGeluOp>(op)) // which not every target has
+      return op.emitOpError("is for hydra-fuse-epilogues to make; expected hydra.linear and "
+                            "hydra.gelu");
+    if (auto when = dyn_cast<WhenOp>(op))
+      return bindWhen(when);
+    if (auto loop = dyn_cast<ForOp>(op))
+      return bindFor(loop);
+    if (auto field = dyn_cast<FieldOp>(op))
+      return bundles::take(field);
+    if (isa<ScanOp, PrefixScanOp>(op)) {
+      // In scans inside as well: what they read outside is read outside of this one too.
+      if (failed(calls.writeOutInside(&op)))
         return failure();
-      else if (auto leaf = dyn_cast<LeafOpInterface>(op))
-        bound = bindLeaf(leaf);
-      else if (auto dropout = dyn_cast<DropoutOp>(op))
-        bound = bindDropout(dropout);
-      else if (auto attention = dyn_cast<AttentionOp>(op))
-        bound = bindAttention(attention);
-      else if (auto value = dyn_cast<InferTypeOpInterface>(op))
-        bound = bindValue(value);
-      if (failed(bound)) // `op` may be erased by now
-        return failure();
+      return scans.writeOut(&op);
     }
+    if (isa<BundleOp, YieldOp>(op))
+      return success();
+    if (failed(bundles::checkNone(&op)))
+      return failure();
+    if (auto leaf = dyn_cast<LeafOpInterface>(op))
+      return bindLeaf(leaf);
+    if (auto dropout = dyn_cast<DropoutOp>(op))
+      return bindDropout(dropout);
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return bindAttention(attention);
+    if (auto value = dyn_cast<InferTypeOpInterface>(op))
+      return bindValue(value);
     return success();
   }
 
@@ -411,11 +479,13 @@ private:
   }
 
   LogicalResult bindWhen(WhenOp when) {
-    for (Region *region : when.getRegions())
-      if (isa<ExprAttr>(when.getCondition()) && !region->empty() &&
-          failed(bindBlock(region->front())))
-        return failure();
+    LogicalResult all = success();
     if (isa<ExprAttr>(when.getCondition())) { // depends on the layer
+      for (Region *region : when.getRegions())
+        if (!region->empty() && endsWith(bindBlock(region->front()), all))
+          return failure();
+      if (failed(all))
+        return failure();
       Operation *yield = when.getThenRegion().front().getTerminator();
       if (Region &other = when.getElseRegion(); !other.empty())
         for (auto [like, value] :
@@ -432,7 +502,7 @@ private:
       return when.emitOpError("has a condition that is neither true nor false");
     Region &taken = truth.getValue() ? when.getThenRegion() : when.getElseRegion();
     if (!taken.empty()) {
-      if (failed(bindBlock(taken.front())))
+      if (endsWith(bindBlock(taken.front()), all))
         return failure();
       Operation *yield = taken.front().getTerminator();
       when->replaceAllUsesWith(yield->getOperands());
@@ -440,7 +510,7 @@ private:
       when->getBlock()->getOperations().splice(when->getIterator(), taken.front().getOperations());
     }
     when.erase();
-    return success();
+    return all;
   }
 
   LogicalResult bindFor(ForOp loop) {
@@ -459,8 +529,12 @@ private:
     for (auto [argument, init] : llvm::zip(loop.getCarried(), loop.getInits()))
       argument.setType(init.getType());
     DeferredLayer deferred(environment);
-    if (failed(bindBlock(loop.getBody().front())))
+    if (failed(bindBlock(loop.getBody().front()))) {
+      if (inits.size() == loop.getInits().size()) // what is carried keeps its type, whatever else
+        for (auto [result, init] : llvm::zip(loop.getResults().take_back(carried), loop.getInits()))
+          result.setType(init.getType());
       return failure();
+    }
     Operation *yield = loop.getBody().front().getTerminator();
     for (auto [init, value] : llvm::zip(inits, yield->getOperands().take_back(inits.size())))
       if (failed(bundles::checkSameFields(yield, init, value)))
@@ -515,6 +589,7 @@ private:
   Environment environment;
   Settings settings{environment};
   Programs chosen{settings};
+  DenseSet<Operation *> wrong;                ///< parameters, state and stacks that have errors
   DenseMap<StringAttr, Attribute> conditions; ///< of parameters and state outside of stacks
   CallWriter calls{environment};
   ScanWriter scans{environment, [this](Block::iterator begin, Block::iterator end) {
@@ -523,4 +598,11 @@ private:
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createBindWithAllErrors(BindOptions options) {
+  auto bind = std::make_unique<Bind>(std::move(options));
+  bind->allErrors = true;
+  return bind;
+}
+
 } // namespace hydra

@@ -178,20 +178,25 @@ void CallWriter::takeSections(ModelOp model) {
 }
 
 LogicalResult CallWriter::writeOut(Block &block) {
+  LogicalResult all = success();
   for (LetOp let : llvm::make_early_inc_range(block.getOps<LetOp>()))
     writeInstead(let, let.getBody().front());
   for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
     auto model = call->getParentOfType<ModelOp>();
     auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
     FailureOr<llvm::StringMap<Attribute>> values = parameters(call, callee);
-    if (failed(values))
+    if (failed(values)) {
+      all = failure();
+      if (allErrors)
+        continue;
       return failure();
+    }
     // In front of the call, so that what is inside finds its model.
     auto copy = cast<DefOp>(OpBuilder(call).clone(*callee));
     substituteParameters(copy.getBody(), *values);
     Block &body = copy.getBody().front();
     LogicalResult written = writeOut(body);
-    if (succeeded(written)) {
+    if (succeeded(written) || allErrors) {
       if (callSites)
         noteCallSite(body, call.getLoc());
       placeInside(body, joinPaths(pathOf(call.getLoc()), call.getCallee()));
@@ -200,10 +205,13 @@ LogicalResult CallWriter::writeOut(Block &block) {
       writeInstead(call, body);
     }
     copy.erase();
-    if (failed(written))
-      return failure();
+    if (failed(written)) {
+      all = failure();
+      if (!allErrors)
+        return failure();
+    }
   }
-  return success();
+  return all;
 }
 
 LogicalResult CallWriter::writeOutInside(Operation *op) {

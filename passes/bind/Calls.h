@@ -13,6 +13,8 @@ public:
 
   /// Whether what a definition becomes keeps the place of its call, behind its own (CallSiteLoc).
   bool callSites = false;
+  /// Whether calls behind a wrong one are written out, and wrong ones stay.
+  bool allErrors = false;
 
   /// Refuses definitions that call themselves, and chains of them that grow beyond all measure.
   llvm::LogicalResult check(ModelOp model);

@@ -4,6 +4,8 @@
 #include "dialects/hydra/Build.h"
 #include "passes/bind/Bundles.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -52,6 +54,7 @@ Attribute ScanBodies::setRows(Operation *scan, int64_t rows) {
 FailureOr<SmallVector<Value>> ScanBodies::write(Operation *scan, IRMapping &mapping, int64_t rows) {
   OpBuilder b(scan);
   const Attribute outerRows = setRows(scan, rows);
+  const llvm::scope_exit restored([&] { restoreRows(outerRows); });
   Operation *before = scan->getPrevNode();
   Operation *yield = nullptr; // a copy too: binding may replace what it yields
   for (Operation &op : scan->getRegion(0).front()) {
@@ -64,7 +67,6 @@ FailureOr<SmallVector<Value>> ScanBodies::write(Operation *scan, IRMapping &mapp
     return failure();
   SmallVector<Value> yielded(yield->getOperands());
   yield->erase();
-  restoreRows(outerRows);
   return yielded;
 }
 
@@ -73,6 +75,7 @@ FailureOr<SmallVector<Value>> ScanBodies::writeInto(Block &block, Operation *sca
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
   Block &body = scan->getRegion(0).front();
   const Attribute outerRows = setRows(scan, rows);
+  const llvm::scope_exit restored([&] { restoreRows(outerRows); });
   for (Operation &op : body.without_terminator()) {
     if (++scanned > kMostScanned)
       return tooMany(scan);
@@ -83,7 +86,6 @@ FailureOr<SmallVector<Value>> ScanBodies::writeInto(Block &block, Operation *sca
                                        [&](Value v) { return mapping.lookupOrDefault(v); }));
   if (failed(bind(block.begin(), end->getIterator())))
     return failure();
-  restoreRows(outerRows);
   SmallVector<Value> yielded(end->getOperands());
   end.erase();
   return yielded;

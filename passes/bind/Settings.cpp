@@ -124,11 +124,19 @@ LogicalResult Settings::checkComplete() {
 }
 
 LogicalResult Settings::derive() {
+  llvm::StringSet<> wrong; // and what follows from it
   for (DeriveOp op : model.getBody().getOps<DeriveOp>()) {
-    FailureOr<Attribute> value =
-        evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
-    if (failed(value))
-      return failure();
+    bool follows = false;
+    forEachSymbol(op.getValue(), [&](StringRef name) { follows |= wrong.contains(name); });
+    FailureOr<Attribute> value = failure();
+    if (!follows)
+      value = evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
+    if (failed(value)) {
+      if (!allErrors)
+        return failure();
+      wrong.insert(op.getSymbol());
+      continue;
+    }
     environment.values[op.getSymbol()] = *value;
     // A choice that is passed on can be all that the choices it comes from can be.
     if (isa<StringAttr>(*value))
@@ -138,7 +146,7 @@ LogicalResult Settings::derive() {
                              SmallVector<std::string>(from->second));
       });
   }
-  return success();
+  return success(wrong.empty());
 }
 
 } // namespace hydra

@@ -13,6 +13,9 @@ public:
   /// Values go into `environment`.
   explicit Settings(Environment &environment) : environment(environment) {}
 
+  /// Whether derived values behind a wrong one are looked at.
+  bool allErrors = false;
+
   /// Gives every symbol of the model a value, and every derived value its own. `preset` may be
   /// empty; `settings` (NAME=VALUE) win over it and also give dimensions of entries. Reports names
   /// that the model does not have, values that do not fit, and symbols without a value.

@@ -69,9 +69,10 @@ see(client.shown(URI, problem["range"]), (12, "hydra.derive"))
 see_in(problem["message"], "64 / 5 leaves a remainder of 4")
 see(problem["source"], "hydra (tiny, B = 2, S = 8)")
 client.change(URI, CS336.replace("* %up, @w2)", "* %up, @w1) + linear(%m, @w2)"))
-(problem,) = client.diagnostics(URI)
+problem, other = client.diagnostics(URI)
 see(client.shown(URI, problem["range"])[1], "linear")
 see_in(problem["message"], "weight is [192, 64] but the input has 192 columns")
+see_in(other["message"], "weight is [64, 192] but the input has 64 columns")
 
 # Notes are places beside the error.
 client.change(URI, CS336.replace("%y = hydra.let", "%n = hydra.let"))
