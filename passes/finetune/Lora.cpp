@@ -81,42 +81,40 @@ private:
 
   /// y = x wᵀ + b becomes y + s (x Aᵀ) Bᵀ. The scale stands where a row is shortest.
   LogicalResult rewrite(LinearOp linear, const Lows &known) {
-    if (failed(refuse(linear, linear->getOperands().take_front(1), known)) ||
-        failed(refuse(linear, linear->getOperands().drop_front(2), known)))
-      return failure();
-    auto it = known.find(linear.getW());
-    if (it == known.end())
-      return success();
-    OpBuilder b(linear);
-    b.setInsertionPointAfter(linear);
-    const Location loc = madeBy(kPass, linear.getLoc());
-    Value low = scaled(b, loc, LinearOp::create(b, loc, linear.getX(), it->second.a, Value()));
-    Value path = LinearOp::create(b, loc, low, it->second.b, Value(), linear.getDtypeAttr(),
-                                  UnitAttr(), TypeAttr());
-    addTo(b, loc, linear.getY(), path);
-    return success();
+    return addPath(linear, known, [&](OpBuilder &b, Location loc, Low low) -> Value {
+      Value rows = scaled(b, loc, LinearOp::create(b, loc, linear.getX(), low.a, Value()));
+      return LinearOp::create(b, loc, rows, low.b, Value(), linear.getDtypeAttr(), UnitAttr(),
+                              TypeAttr());
+    });
   }
 
   /// The same for the rows of each expert. What is multiplied as it lies gives y + s (x B) A.
   LogicalResult rewrite(GroupedLinearOp linear, const Lows &known) {
+    return addPath(linear, known, [&](OpBuilder &b, Location loc, Low low) -> Value {
+      if (linear.getTransposed())
+        std::swap(low.a, low.b);
+      auto multiply = [&](Value x, Value w, TypeAttr dtype) -> Value {
+        return GroupedLinearOp::create(b, loc, x, w, linear.getOffsets(),
+                                       linear.getTransposedAttr(), dtype, TypeAttr());
+      };
+      Value rows = scaled(b, loc, multiply(linear.getX(), low.a, TypeAttr()));
+      return multiply(rows, low.b, linear.getDtypeAttr());
+    });
+  }
+
+  /// Adds to the result of a linear layer what `path` makes of its input, if its weight, which is
+  /// its operand 1, is adapted.
+  template <class Op, class Path> LogicalResult addPath(Op linear, const Lows &known, Path path) {
     if (failed(refuse(linear, linear->getOperands().take_front(1), known)) ||
         failed(refuse(linear, linear->getOperands().drop_front(2), known)))
       return failure();
     auto it = known.find(linear.getW());
     if (it == known.end())
       return success();
-    auto [first, second] = it->second;
-    if (linear.getTransposed())
-      std::swap(first, second);
     OpBuilder b(linear);
     b.setInsertionPointAfter(linear);
     const Location loc = madeBy(kPass, linear.getLoc());
-    auto multiply = [&](Value x, Value w, TypeAttr dtype) -> Value {
-      return GroupedLinearOp::create(b, loc, x, w, linear.getOffsets(), linear.getTransposedAttr(),
-                                     dtype, TypeAttr());
-    };
-    Value low = scaled(b, loc, multiply(linear.getX(), first, TypeAttr()));
-    addTo(b, loc, linear.getY(), multiply(low, second, linear.getDtypeAttr()));
+    addTo(b, loc, linear.getY(), path(b, loc, it->second));
     return success();
   }
 
