@@ -1,16 +1,24 @@
 // Sizes, activations, kinds of layers and names as most families have them.
 #include "frontend/families/Common.h"
 
+#include "dialects/hydra/Limits.h"
 #include "runtime/support/Error.h"
 
 #include <algorithm>
 
 namespace hydra::frontend {
 
+int64_t readLayers(Config &config, std::string_view field) {
+  const int64_t layers = config.integer(field);
+  if (layers > kMostLayers)
+    config.reject(field, fmt::format("an integer from 1 to {}", kMostLayers));
+  return layers;
+}
+
 void readSizes(Config &config, Architecture &a, bool tied) {
   a.hidden = config.integer("hidden_size");
   a.inner = config.integer("intermediate_size");
-  a.layers = config.integer("num_hidden_layers");
+  a.layers = readLayers(config, "num_hidden_layers");
   a.heads = config.integer("num_attention_heads");
   a.keyHeads = config.integer("num_key_value_heads", 1, a.heads);
   a.vocabulary = config.integer("vocab_size");

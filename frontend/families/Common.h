@@ -8,6 +8,9 @@
 
 namespace hydra::frontend {
 
+/// How many layers there are: no more than a model may have.
+int64_t readLayers(Config &config, std::string_view field);
+
 /// Sizes, RMS norms, a gated MLP and the tied head, by the names that Llama has given them. A
 /// missing `tie_word_embeddings` is `tied`.
 void readSizes(Config &config, Architecture &a, bool tied);

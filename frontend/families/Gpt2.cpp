@@ -14,7 +14,7 @@ Architecture readGpt2(Config &config) {
   a.family = "gpt2";
   a.title = "learned positions, LayerNorm, GELU, biases, one matrix for q, k and v";
   a.hidden = config.integer("n_embd");
-  a.layers = config.integer("n_layer");
+  a.layers = readLayers(config, "n_layer");
   a.heads = a.keyHeads = config.integer("n_head");
   a.positions = config.integer("n_positions");
   a.inner = config.integer("n_inner", 1, 4 * a.hidden);

@@ -1,5 +1,6 @@
 // hydra-bind: symbols become numbers, types become static.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/Limits.h"
 #include "passes/CountedNumbers.h"
 #include "passes/Passes.h"
 #include "passes/bind/AllErrors.h"
@@ -121,7 +122,6 @@ private:
         return failure();
       if (!isIntOrExpr(stack.getCountAttr()))
         return stack.emitOpError("has a size that is not an integer");
-      constexpr int64_t kMostLayers = 1024;
       if (stack.getCount() < 0 || stack.getCount() > kMostLayers)
         return stack.emitOpError() << "@" << stack.getSymName() << " has " << stack.getCount()
                                    << " elements; expected 0 to " << kMostLayers;

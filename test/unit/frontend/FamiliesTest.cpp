@@ -150,6 +150,8 @@ TEST(Families, RefuseSizesThatDoNotFit) {
             "config.json: num_key_value_heads is 3; expected a divisor of num_attention_heads, 4");
   EXPECT_EQ(problem(with(llama(), R"({"hidden_size": 18})")),
             "config.json: hidden_size is 18; expected a multiple of num_attention_heads, 4");
+  EXPECT_EQ(problem(with(llama(), R"({"num_hidden_layers": 1025})")),
+            "config.json: num_hidden_layers is 1025; expected an integer from 1 to 1024");
   EXPECT_EQ(problem(with(llama(), R"({"hidden_act": "mish"})")),
             "config.json: hidden_act is \"mish\"; expected silu, gelu, gelu_new, gelu_pytorch_tanh "
             "or relu");
