@@ -395,9 +395,9 @@ std::vector<Session::SmallOutput> Session::smallOutputs() const {
   return outputs;
 }
 
-std::string Session::note() const {
+std::string Session::note(bool readsBatches) const {
   std::vector<std::string> drawn;
-  if (!options.text && !given)
+  if (readsBatches && !options.text && !given)
     drawn.emplace_back(randomTokensText(options.ids));
   if (!options.resume && !options.weights && (!given || !hasParameters(file, *given)))
     drawn.emplace_back("initial parameters");

@@ -78,7 +78,8 @@ public:
     return options.runs || options.resume || options.weights || options.inputs;
   }
   /// What a user must know about the origin of the values, in one line; empty when all are given.
-  std::string note() const;
+  /// `readsBatches`: whether anything is done with batches.
+  std::string note(bool readsBatches = true) const;
   /// Tokens of the next step or call: phases may have shapes of their own.
   uint64_t tokens() const;
   /// What the next step or call should cost.
