@@ -125,7 +125,7 @@ bool Writer::constants() {
     return true;
   }
   constant(random.pick<double>({0.0, 1.0, -1.0, 0.5, 3.0, random.uniform()}), shape,
-           mayRound && random.chance(0.3) ? Element::BF16 : Element::F32);
+           mayRound && random.chance(0.3) ? Element::Narrow : Element::F32);
   return true;
 }
 
@@ -216,8 +216,8 @@ bool Writer::truths() {
     t = emit("select", {*t, constant(1.0, {}, Element::I1), *t}, "", result);
   }
   const Element to =
-      random.pick<Element>({Element::F32, Element::F32, Element::I32, Element::BF16});
-  cast(*t, to == Element::BF16 && !mayRound ? Element::F32 : to);
+      random.pick<Element>({Element::F32, Element::F32, Element::I32, Element::Narrow});
+  cast(*t, to == Element::Narrow && !mayRound ? Element::F32 : to);
   return true;
 }
 
@@ -234,7 +234,7 @@ bool Writer::casting() {
       cast(*x, Element::F32);
     return true;
   }
-  Value y = cast(any(), Element::BF16);
+  Value y = cast(any(), Element::Narrow);
   if (random.chance(0.4))
     y = unary("tanh", y, std::min(1.0, y.size));
   if (random.chance(0.6))

@@ -103,8 +103,12 @@ bool Writer::writtenAttention() {
     }
     block().values.pop_back();
   }
-  if (random.chance(0.2) && x.size < 2.0)
+  if (random.chance(0.2) && x.size < 2.0) {
+    const size_t reach = block().values.size();
     scale();
+    if (masks > 0) // what was masked is within no other operation's reach
+      block().values.resize(reach);
+  }
   Value weights{.shape = x.shape, .size = 0.3, .low = 0.0};
   weights = emit("softmax", {x}, "", weights);
   if (random.chance(0.1)) // which attention has, but none that is recognised

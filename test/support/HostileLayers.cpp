@@ -81,12 +81,14 @@ bool Writer::matmuls() {
     flag("transpose_a");
   if (tb)
     flag("transpose_b");
-  if (a->element == Element::BF16 && random.chance(0.3)) {
+  if (a->element == Element::Narrow && random.chance(0.3)) {
     flag("dtype = f32");
     result.element = Element::F32;
   }
   if (random.chance(0.1))
     flag("full_precision");
+  else if (a->element == Element::F32 && random.chance(0.06))
+    flag(random.chance(0.5) ? "compute = f32" : "compute = tf32");
   if (random.chance(0.2) && canWrite(result.shape)) {
     operands.push_back(make(result.shape, result.element));
     result.size += operands.back().size;

@@ -8,7 +8,7 @@ namespace hydra::test::hostile {
 
 Value Writer::lossTerm(const Value &value) {
   Value x = tame(value);
-  if (x.element == Element::BF16)
+  if (x.element == Element::Narrow)
     x = cast(x, Element::F32);
   const double draw = 0.5 * (random.uniform() + 1.0);
   if (draw < 0.4)
@@ -106,6 +106,14 @@ Value Writer::state(const Shape &shape) {
   line("%" + name + " = hydra.use @" + name);
   remember(value);
   return value;
+}
+
+Value Writer::stepNumber() {
+  Value number{.name = fresh("x"), .size = 0.75};
+  arguments.push_back("%" + number.name + ": [] f32 = 0.75");
+  number.repeatable = number.distinct = true;
+  remember(number);
+  return number;
 }
 
 std::string Writer::update(const Value &state) {

@@ -63,7 +63,7 @@ bool Writer::scanning() {
   const unsigned depth = block().scan + 1;
   Dim rows(whole ? chunk : rest);
   if (whole && (rest || random.chance(0.6)))
-    rows = Dim("rows", chunk, rest ? rest : chunk, depth);
+    rows = Dim("rows", chunk, rest ? rest : chunk, chunk, depth);
 
   std::vector<Value> sequences = {*x}, inits;
   for (int64_t more = random.pick<int64_t>({0, 0, 1, 2}); more > 0; --more) {
@@ -207,7 +207,7 @@ bool Writer::prefixScanning() {
     for (const Value &s : sequences) {
       Value part = s;
       part.name = fresh("c");
-      part.shape[axis] = Dim("rows", std::max<int64_t>(1, n - 1), 1, block().scan + 1);
+      part.shape[axis] = Dim("rows", std::max<int64_t>(1, n - 1), 1, n, block().scan + 1);
       part.repeatable = part.distinct = false;
       list->push_back(part);
       inside.push_back(part);

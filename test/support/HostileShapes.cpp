@@ -138,7 +138,8 @@ bool Writer::slicing() {
   if (!d.isNumber() && writable && random.chance(0.6)) { // from the end, in terms of the symbol
     const bool last = random.chance(0.5) || most < 2;
     Value result = *x;
-    result.shape[axis] = last ? Dim(1) : Dim(d.text + " - 1", d.size - 1, d.last - 1, d.scan);
+    result.shape[axis] =
+        last ? Dim(1) : Dim(d.text + " - 1", d.size - 1, d.last - 1, d.most - 1, d.scan);
     emit("slice", {*x},
          "axis = " + std::to_string(axis) +
              " start = " + (last ? d.text + " - 1" : std::to_string(random.below(2))) +

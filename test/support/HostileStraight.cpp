@@ -34,14 +34,8 @@ std::string straightModel(Writer &w, bool scans) {
       w.input(w.randomShape(0, 4));
   if (w.random.chance(0.12))
     startTokens(w);
-  if (w.random.chance(0.08)) { // a number of the step
-    const std::string name = w.fresh("x");
-    w.arguments.push_back("%" + name + ": [] f32 = 0.75");
-    Value number{.name = name, .size = 0.75};
-    number.repeatable = number.distinct = true;
-    w.remember(number);
-    w.unary("sin", number, 0.7); // a number that nothing reads is no argument
-  }
+  if (w.random.chance(0.08))
+    w.unary("sin", w.stepNumber(), 0.7); // a number that nothing reads is no argument
   std::optional<Value> state;
   if (w.random.chance(0.08))
     state = w.state(w.randomShape(0, 2));

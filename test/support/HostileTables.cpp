@@ -60,7 +60,7 @@ Value Writer::labels(const Shape &shape, int64_t classes) {
   if (!found || random.chance(0.2)) {
     std::vector<int64_t> axes;
     for (size_t i = 0; i < shape.size(); ++i)
-      if (shape[i].size <= classes)
+      if (shape[i].most <= classes)
         axes.push_back(static_cast<int64_t>(i));
     found = axes.empty() || random.chance(0.2)
                 ? constant(static_cast<double>(random.below(classes)), shape, Element::I32)
@@ -174,7 +174,10 @@ bool Writer::counting() {
   int64_t elements = 0;
   for (int64_t n = random.between(1, 3); n > 0; --n) {
     operands.push_back(numbers());
-    elements += operands.back().count();
+    int64_t most = 1;
+    for (const Dim &d : operands.back().shape)
+      most *= d.most;
+    elements += most;
   }
   Value result{.shape = {Dim(count)}, .element = Element::I32};
   result.final = elements;
@@ -214,14 +217,14 @@ bool Writer::routing() {
   }
   Value index{.name = fresh("v"), .shape = rows, .element = Element::I32};
   index.first = -1;
-  index.final = rows[0].size - 1;
+  index.final = rows[0].most - 1;
   index.repeatable = true;
   Value place = index, total = index;
   place.name = fresh("v");
   total.name = fresh("v");
   total.shape = {};
   total.first = 0;
-  total.final = rows[0].size;
+  total.final = rows[0].most;
   line("%" + index.name + ", %" + place.name + ", %" + total.name + " = hydra.compact %" +
        mask->name);
   remember(index);
@@ -261,6 +264,9 @@ bool Writer::routing() {
 /// Rows are sorted by groups, multiplied by a matrix for each, and brought back.
 bool Writer::grouping() {
   std::optional<Value> x = find([](const Value &v) { return v.isFloat() && v.rank() == 2; });
+  if (!x || random.chance(0.3))
+    if (const std::optional<Value> rows = anyOfRank(3, 3); rows && canWrite(rows->shape))
+      x = reshape(*rows, {product(rows->shape[0], rows->shape[1]), rows->shape[2]});
   if (!x || !canWrite(x->shape) || !x->shape[1].isNumber())
     return false;
   const Dim rows = x->shape[0];
@@ -282,10 +288,10 @@ bool Writer::grouping() {
     v.repeatable = true;
     return v;
   };
-  const Value index = numbers({sorted}, -1, rows.size - 1),
+  const Value index = numbers({sorted}, -1, rows.most - 1),
               group = numbers({sorted}, 0, groups - 1),
-              place = numbers({rows, Dim(k)}, -1, sorted.size - 1),
-              offsets = numbers({Dim(groups + 1)}, 0, sorted.size);
+              place = numbers({rows, Dim(k)}, -1, sorted.most - 1),
+              offsets = numbers({Dim(groups + 1)}, 0, sorted.most);
   line("%" + index.name + ", %" + group.name + ", %" + place.name + ", %" + offsets.name +
        " = hydra.route %" + mask.name + " k = " + std::to_string(k));
   for (const Value &v : {index, group, place, offsets})
@@ -300,11 +306,16 @@ bool Writer::grouping() {
   Value y = tame(take(*x, index, place, sorted));
   const bool transposed = random.chance(0.3);
   const Dim inner = y.shape[1];
+  const Shape matrices = {Dim(groups), transposed ? inner : width, transposed ? width : inner};
   const Value w =
-      tame(make({Dim(groups), transposed ? inner : width, transposed ? width : inner}, y.element));
+      random.chance(0.6) ? parameter(matrices, y.element) : tame(make(matrices, y.element));
+  std::string attributes = transposed ? "transposed" : "";
+  if (y.element == Element::F32 && random.chance(0.1))
+    attributes +=
+        (transposed ? " " : "") + random.pick<std::string>({"compute = f32", "compute = tf32"});
   Value product{.shape = {sorted, width}, .element = y.element};
   product.size = y.size * w.size * std::sqrt(static_cast<double>(inner.size));
-  y = tame(emit("grouped_linear", {y, w, offsets}, transposed ? "transposed" : "", product));
+  y = tame(emit("grouped_linear", {y, w, offsets}, attributes, product));
   if (random.chance(0.4))
     y = unary(random.pick<std::string>({"tanh", "cos", "silu"}), y, 0.8);
   if (random.chance(0.3)) { // what is summed for each group of this and other sorted rows

@@ -8,7 +8,7 @@ namespace {
 class Training {
 public:
   Training(Writer &w, int64_t batch, int64_t seq)
-      : w(w), batch("B", batch, batch, 0), seq("S", seq, seq, 0),
+      : w(w), batch("B", batch, batch, 2 * batch, 0), seq("S", seq, seq, seq, 0),
         classes(w.random.pick<int64_t>({2, 3, 5, 7, 13, 32})),
         width(w.random.pick<int64_t>({1, 2, 3, 4, 8, 16})) {}
 
@@ -21,12 +21,28 @@ public:
     table = w.parameter({Dim(classes), Dim(width)});
     Value start{.shape = {batch, seq, Dim(width)}, .size = table.size};
     start = w.emit("embedding", {tokens, table}, "", start);
+    if (w.random.chance(0.2)) { // what comes with every row, such as a mask or another text
+      const Value more = w.input(w.random.pick<Shape>({{batch},
+                                                       {batch, seq},
+                                                       {batch, seq, Dim(1)},
+                                                       {batch, seq, Dim(width)},
+                                                       {batch, Dim(3)}}));
+      if (w.random.chance(0.7) && commonShape(more.shape, start.shape))
+        start = w.binary(w.random.chance(0.5) ? "mul" : "add", start, more, 1.5);
+    }
+    if (w.random.chance(0.2)) // a number of the step
+      start = w.binary("mul", start, w.stepNumber(), start.size);
+    if (w.random.chance(0.2)) {
+      Value dropped{.shape = start.shape, .size = 2.0 * start.size};
+      start =
+          w.emit("dropout", {start}, "p = " + w.random.pick<std::string>({"0.1", "0.5"}), dropped);
+    }
     if (w.random.chance(0.25)) // a bias, or positions
       start =
           w.binary("add", start, w.make({w.random.chance(0.5) ? seq : Dim(1), Dim(width)}), 1.5);
-    std::optional<Value> state;
-    if (w.random.chance(0.3))
-      state = w.state(w.random.chance(0.6) ? Shape{} : Shape{Dim(width)});
+    std::vector<Value> states;
+    for (int64_t n = w.random.pick<int64_t>({0, 0, 0, 0, 1, 1, 2}); n > 0; --n)
+      states.push_back(w.state(w.random.chance(0.6) ? Shape{} : Shape{Dim(width)}));
     const double draw = 0.5 * (w.random.uniform() + 1.0);
     w.fill(static_cast<unsigned>(draw < 0.5    ? w.random.between(4, 9)
                                  : draw < 0.85 ? w.random.between(10, 20)
@@ -36,7 +52,11 @@ public:
       const Value more = w.loss();
       loss = w.binary("add", loss, w.binary("mul", more, w.constant(0.1), 0.1 * more.size), 3.0);
     }
-    return w.model(w.ending(loss, state ? w.update(*state) : ""));
+    std::string updates;
+    for (const Value &state : states)
+      updates += (updates.empty() ? "" : ", ") + w.update(state);
+    w.measures = w.random.chance(0.7);
+    return w.model(w.ending(loss, updates));
   }
 
 private:
@@ -45,16 +65,20 @@ private:
     const auto either = [&](const char *setting) {
       return std::string(setting) + (w.random.chance(0.5) ? " = true, " : " = false, ");
     };
-    const std::string adam = "beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, ";
+    const std::string adam =
+        w.random.pick<std::string>({"beta1 = 0.9, beta2 = 0.95, ", "beta1 = 0.9, beta2 = 0.95, ",
+                                    "beta1 = 0.0, beta2 = 0.9, ", "beta1 = 0.5, beta2 = 0.999, "}) +
+        "eps = " + w.random.pick<std::string>({"1.0e-8, ", "1.0e-8, ", "1.0e-3, "});
     switch (w.random.below(ofMatrices ? 10 : 9)) {
     case 0:
       return "sgd(";
     case 1:
       return "sgd(momentum = 0.9, " + either("nesterov");
     case 2:
-      return "lion(beta1 = 0.9, beta2 = 0.99, ";
+      return "lion(beta1 = 0.9, beta2 = " + w.random.pick<std::string>({"0.99, ", "0.0, "});
     case 3:
-      return "adafactor(threshold = " + w.random.pick<std::string>({"1.0, ", "0.1, "});
+      return "adafactor(decay = " + w.random.pick<std::string>({"0.8", "0.5"}) +
+             ", threshold = " + w.random.pick<std::string>({"1.0, ", "0.1, "});
     case 4:
       return "adamw8bit(" + adam +
              "min_size = " + std::to_string(w.random.pick<int64_t>({1, 8, 4096})) + ", ";
@@ -76,7 +100,7 @@ private:
       w.groups.push_back("slow");
     }
     if (w.random.chance(0.3)) {
-      group("free", false, "wd = 0.0, lr_scale = 2.0");
+      group("free", false, "wd = 0.0, lr_scale = " + w.random.pick<std::string>({"2.0", "0.0"}));
       w.groups.push_back("free");
     }
     if (w.random.chance(0.3)) {
@@ -140,7 +164,7 @@ private:
     }
     case 2:
       if (seq.size > 1) { // the next token
-        const Dim less("S - 1", seq.size - 1, seq.size - 1, 0);
+        const Dim less("S - 1", seq.size - 1, seq.size - 1, seq.size - 1, 0);
         Value front = x, next = tokens;
         front.shape[1] = next.shape[1] = less;
         front = w.emit("slice", {x}, "axis = 1 start = 0 size = S - 1", front);
@@ -162,7 +186,7 @@ private:
 } // namespace
 
 std::string trainingModel(Writer &w, int64_t &batch, int64_t &seq) {
-  batch = w.random.pick<int64_t>({1, 1, 2, 3, 4});
+  batch = w.random.pick<int64_t>({1, 1, 2, 3, 4, 6});
   seq = w.random.pick<int64_t>({1, 2, 3, 5, 8, 9, 16, 17, 32});
   return Training(w, batch, seq).write();
 }

@@ -18,19 +18,19 @@ Value Writer::constant(double value, const Shape &shape, Element element) {
   if (!shape.empty() || random.chance(0.1))
     text += " shape = " + textOf(shape);
   if (element != Element::F32 || random.chance(0.1))
-    text += std::string(" dtype = ") + textOf(element);
+    text += std::string(" dtype = ") + wordOf(element);
   return emit("constant", {}, text, result);
 }
 
 Value Writer::iota(const Shape &shape, int64_t axis, Element element) {
-  const int64_t n = shape[static_cast<size_t>(axis)].size;
+  const Dim &n = shape[static_cast<size_t>(axis)];
   Value result{
-      .shape = shape, .element = element, .size = 0.5 * static_cast<double>(n), .low = 0.0};
-  result.final = n - 1;
+      .shape = shape, .element = element, .size = 0.5 * static_cast<double>(n.size), .low = 0.0};
+  result.final = n.most - 1;
   result.repeatable = true;
   std::string text = "shape = " + textOf(shape) + " axis = " + std::to_string(axis);
   if (element != Element::I32 || random.chance(0.2))
-    text += std::string(" dtype = ") + textOf(element);
+    text += std::string(" dtype = ") + wordOf(element);
   if (random.chance(0.1)) // which only programs that read on can tell
     text += " positions";
   return emit("iota", {}, text, result);
@@ -94,7 +94,7 @@ Value Writer::parameter(const Shape &shape, Element element) {
   const bool perLayer = home.stack >= 0 && random.chance(0.75);
   std::string text = "hydra.param @" + name + " " + textOf(shape);
   if (element != Element::F32)
-    text += std::string(" ") + textOf(element);
+    text += std::string(" ") + wordOf(element);
   text += " init = " +
           (perLayer && random.chance(0.2) ? std::string("normal(1.0 / (layer + 1))") : start.text);
   if (!matrixGroups.empty() && shape.size() == 2 && random.chance(0.3))
@@ -119,7 +119,7 @@ bool Writer::canHaveInputs() const {
 Value Writer::input(const Shape &shape, Element element) {
   Value value{.name = fresh("x"), .shape = shape, .element = element};
   value.repeatable = value.distinct = true;
-  arguments.push_back("%" + value.name + ": " + textOf(shape) + " " + textOf(element));
+  arguments.push_back("%" + value.name + ": " + textOf(shape) + " " + wordOf(element));
   blocks.front().values.push_back(value);
   return value;
 }
@@ -148,7 +148,7 @@ Value Writer::make(const Shape &shape, Element element, unsigned depth) {
     const Value a = make(shape, Element::F32, depth + 1), limit = constant(random.uniform());
     return compare(a, limit, "lt");
   }
-  if (element == Element::BF16 && (random.chance(0.7) || !allNumbers(shape)))
+  if (element == Element::Narrow && (random.chance(0.7) || !allNumbers(shape)))
     return cast(make(shape, Element::F32, depth + 1), element);
   const double draw = 0.5 * (random.uniform() + 1.0);
   const int64_t rank = static_cast<int64_t>(shape.size());
@@ -235,13 +235,13 @@ Value Writer::compare(const Value &a, const Value &b, const std::string &is) {
 Value Writer::cast(const Value &x, Element to) {
   Value result = x;
   result.element = to;
-  if (to == Element::BF16) { // what differs little may be equal now
+  if (to == Element::Narrow) { // what differs little may be equal now
     result.distinct = x.count() == 1;
     result.repeatable = x.repeatable;
   }
   if (to == Element::I32 && x.isFloat())
     result.first = -(result.final = static_cast<int64_t>(10.0 * x.size) + 10);
-  return emit("cast", {x}, std::string("to = ") + textOf(to), result);
+  return emit("cast", {x}, std::string("to = ") + wordOf(to), result);
 }
 
 Value Writer::reshape(const Value &x, const Shape &shape) {
@@ -328,9 +328,11 @@ Value Writer::linear(const Value &x, const Value &w, const std::optional<Value> 
   if (bias)
     operands.push_back(*bias);
   std::string attributes;
-  if (x.element == Element::BF16 && random.chance(0.3)) {
+  if (x.element == Element::Narrow && random.chance(0.3)) {
     attributes = "dtype = f32";
     result.element = Element::F32;
+  } else if (x.element == Element::F32 && random.chance(0.06)) {
+    attributes = random.pick<std::string>({"compute = f32", "compute = tf32"});
   }
   return emit("linear", operands, attributes, result);
 }
@@ -340,7 +342,7 @@ Value Writer::tame(const Value &x) {
     return x;
   if (random.chance(0.4))
     return unary("tanh", x, 1.0);
-  if (x.element == Element::BF16)
+  if (x.element == Element::Narrow)
     return unary("sin", x, 0.7);
   Value result = binary("mul", x, constant(std::max(0.001, 1.0 / x.size)), 1.0);
   return result;

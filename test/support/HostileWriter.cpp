@@ -21,13 +21,14 @@ Dim product(const Dim &a, const Dim &b) {
   if (b.isOne())
     return a;
   return {inParentheses(a.text) + " * " + inParentheses(b.text), a.size * b.size, a.last * b.last,
-          std::max(a.scan, b.scan)};
+          a.most * b.most, std::max(a.scan, b.scan)};
 }
 
 Dim sum(const Dim &a, const Dim &b) {
   if (a.isNumber() && b.isNumber())
     return a.size + b.size;
-  return {a.text + " + " + b.text, a.size + b.size, a.last + b.last, std::max(a.scan, b.scan)};
+  return {a.text + " + " + b.text, a.size + b.size, a.last + b.last, a.most + b.most,
+          std::max(a.scan, b.scan)};
 }
 
 int64_t elementsOf(const Shape &shape) {
@@ -57,20 +58,6 @@ std::string numberText(double value) {
   return text;
 }
 
-const char *textOf(Element element) {
-  switch (element) {
-  case Element::F32:
-    return "f32";
-  case Element::BF16:
-    return "bf16";
-  case Element::I32:
-    return "i32";
-  case Element::I1:
-    return "i1";
-  }
-  return "";
-}
-
 bool allNumbers(const Shape &shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim &d) { return d.isNumber(); });
 }
@@ -86,6 +73,20 @@ std::optional<Shape> commonShape(const Shape &a, const Shape &b) {
       return std::nullopt;
   }
   return result;
+}
+
+std::string Writer::wordOf(Element element) const {
+  switch (element) {
+  case Element::F32:
+    return "f32";
+  case Element::Narrow:
+    return narrow;
+  case Element::I32:
+    return "i32";
+  case Element::I1:
+    return "i1";
+  }
+  return "";
 }
 
 void Writer::line(const std::string &text) {
@@ -187,8 +188,15 @@ std::string Writer::model(const std::string &end) const {
   text += definitionLines;
   for (const std::string &a : arguments)
     list += (list.empty() ? "" : ", ") + a;
-  return text + "  hydra.entry @loss(" + list + ")" + (dims.empty() ? "" : " dims(" + dims + ")") +
-         " {\n" + blocks.front().text + "    " + end + "\n  }\n}\n";
+  const auto entry = [&](const std::string &name, const std::string &last) {
+    return "  hydra.entry @" + name + "(" + list + ")" +
+           (dims.empty() ? "" : " dims(" + dims + ")") + " {\n" + blocks.front().text + "    " +
+           last + "\n  }\n";
+  };
+  text += entry("loss", end);
+  if (measures)
+    text += entry("eval", end.substr(0, end.find(" updates(")));
+  return text + "}\n";
 }
 
 //===-- Values in reach ---------------------------------------------------------------------===//
@@ -216,7 +224,7 @@ std::optional<Value> Writer::find(const std::function<bool(const Value &)> &fits
 }
 
 Value Writer::any() {
-  const Element element = mayRound && random.chance(0.2) ? Element::BF16 : Element::F32;
+  const Element element = mayRound && random.chance(0.2) ? Element::Narrow : Element::F32;
   if (std::optional<Value> v = find([&](const Value &x) { return x.element == element; }))
     return *v;
   if (std::optional<Value> v = find([](const Value &x) { return x.isFloat(); }))
@@ -250,6 +258,8 @@ Writer::Writer(uint64_t seed) : random(seed) {
   if (random.chance(0.6))
     palette.push_back(1);
   mayRound = random.chance(0.12);
+  if (random.chance(0.3))
+    narrow = "f16";
   open({});
 }
 

@@ -18,13 +18,13 @@ inline constexpr int64_t kMostElements = 4096;
 /// the number in a short last chunk is another.
 struct Dim {
   std::string text;
-  int64_t size, last;
+  int64_t size, last, most; ///< most: of all programs of the model
   unsigned scan = 0; ///< how many scans deep the `rows` of the text belong; 0: the text has none
 
   Dim(int64_t n = 1)
-      : text(std::to_string(n)), size(n), last(n) {} // NOLINT: numbers are dimensions
-  Dim(std::string text, int64_t size, int64_t last, unsigned scan)
-      : text(std::move(text)), size(size), last(last), scan(scan) {}
+      : text(std::to_string(n)), size(n), last(n), most(n) {} // NOLINT: numbers are dimensions
+  Dim(std::string text, int64_t size, int64_t last, int64_t most, unsigned scan)
+      : text(std::move(text)), size(size), last(last), most(most), scan(scan) {}
 
   bool isNumber() const { return text == std::to_string(size); }
   bool isOne() const { return text == "1"; }
@@ -44,8 +44,8 @@ std::string numberText(double value);
 std::optional<Shape> commonShape(const Shape &a, const Shape &b);
 bool allNumbers(const Shape &shape);
 
-enum class Element { F32, BF16, I32, I1 };
-const char *textOf(Element element);
+/// Narrow: floats of 16 bits, in one program of one format.
+enum class Element { F32, Narrow, I32, I1 };
 
 /// A value that later lines may use.
 struct Value {
@@ -58,7 +58,7 @@ struct Value {
   bool repeatable = false;      ///< elements that are equal in theory have the same bits
   bool distinct = false;        ///< elements differ, but by chance
 
-  bool isFloat() const { return element == Element::F32 || element == Element::BF16; }
+  bool isFloat() const { return element == Element::F32 || element == Element::Narrow; }
   size_t rank() const { return shape.size(); }
   int64_t count() const { return elementsOf(shape); }
   /// Whether the largest element is the same one after rounding, or is one of several equal ones.
@@ -84,6 +84,7 @@ public:
   Value emit(const std::string &op, const std::vector<Value> &operands,
              const std::string &attributes, Value result);
   void line(const std::string &text);
+  std::string wordOf(Element element) const;
   std::string fresh(const char *prefix) { return prefix + std::to_string(count++); }
   /// Adds a value to those in reach of the current block.
   void remember(Value value) { blocks.back().values.push_back(std::move(value)); }
@@ -114,6 +115,8 @@ public:
   std::string ending(const Value &loss, const std::string &updates);
   /// A state that starts as some numbers, and its value here.
   Value state(const Shape &shape);
+  /// A number that a run gives anew to every step.
+  Value stepNumber();
   /// A new value for a state, as it stands in `updates`.
   std::string update(const Value &state);
   /// Labels in [0, classes) of that shape, some of them perhaps -100.
@@ -168,8 +171,10 @@ public:
   bool mayFreeze = false;                ///< some parameters are not trained
   std::vector<Stack> stacks;
   std::vector<std::string> arguments;
-  std::string dims;      ///< symbols of the entry
-  bool mayRound = false; ///< bf16 may occur
+  std::string dims;            ///< symbols of the entry
+  bool mayRound = false;       ///< narrow elements may occur
+  std::string narrow = "bf16"; ///< what these are
+  bool measures = false;       ///< there is an entry `@eval` besides, which updates no state
 
   /// The whole model: all declarations, and an entry `@loss` of what the outermost block holds.
   std::string model(const std::string &end) const;

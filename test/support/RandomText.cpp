@@ -18,7 +18,7 @@ std::string randomCausalModel(uint64_t seed, int64_t dimension) {
     ++values;
   };
   for (int64_t i = 0, count = 3 + draw(6); i < count; ++i)
-    switch (draw(11)) {
+    switch (draw(17)) {
     case 0:
       made("tanh(linear(" + any() + ", @w" + std::to_string(draw(3)) + "))");
       break;
@@ -120,9 +120,61 @@ std::string randomCausalModel(uint64_t seed, int64_t dimension) {
       made(result + " + " + any());
       break;
     }
+    case 10: // a token by itself
+      made(draw(2) ? "layer_norm(" + any() + ", @n, @n, eps = 0.01)"
+                   : "gelu(" + any() + " - mean(" + any() + ", 2)) * softmax(" + any() + ")");
+      break;
+    case 11: { // experts by the token's id, which no rounding moves
+      const std::string mask = fresh(), index = fresh(), group = fresh(), place = fresh(),
+                        offsets = fresh(), rows = fresh(), k = std::to_string(1 + draw(3));
+      line(mask + " = hydra.let reshape(%tokens, [B * S, 1]) " + (draw(2) ? "<" : ">=") +
+           " iota(axis = 1, shape = [B * S, 3]) * " + std::to_string(11 + draw(30)) + " + " +
+           std::to_string(draw(20)));
+      line(index + ", " + group + ", " + place + ", " + offsets + " = hydra.route " + mask +
+           " k = " + k);
+      line(rows + " = hydra.let take_rows(reshape(" + any() + ", [B * S, D]), " + index + ", " +
+           place + ")");
+      made("reshape(take_rows(tanh(grouped_linear(" + rows + ", @experts, " + offsets + ")), " +
+           place + ", " + index + "), [B, S, D])");
+      break;
+    }
+    case 12: { // layers, each with what it keeps of its own
+      const std::string result = fresh();
+      const bool attends = draw(2);
+      line(result + " = hydra.for @layers carry(%h = " + any() + ") { " +
+           (attends ? std::string("%a = hydra.let rope(reshape(linear(%h, @w), [B, S, 2, D / 2]), "
+                                  "base = 50.0) %m = hydra.let reshape(attention(%a, %a, %a, scale "
+                                  "= 0.5, causal, window = 3 + layer), [B, S, D])")
+                    : std::string("%m = hydra.let tanh(linear(slice(pad(%h, axis = 1, before = 1, "
+                                  "after = 0), axis = 1, start = 0, size = S), @w))")) +
+           " %next = hydra.let rms_norm(%h + %m, @g, eps = 0.01) hydra.yield %next }");
+      made(result);
+      break;
+    }
+    case 13: // positions up to a last one, from a table
+      made(any() + " + embedding(min(iota(axis = 1, shape = [B, S], positions), " +
+           std::to_string(draw(30)) + "), @e)");
+      break;
+    case 14: // the same by another form, of which one is for calls that read on
+      line("%same" + std::to_string(values) + " = hydra.let when(continued, tanh(" +
+           std::string("%x") + std::to_string(values - 1) + "), tanh(%x" +
+           std::to_string(values - 1) + "))");
+      made("%same" + std::to_string(values) + " + " + any());
+      break;
+    case 15: // what training would drop
+      made("dropout(" + any() + ", p = 0.5) * max(" + any() + ", 0.25)");
+      break;
     default:
       made(any() + " + sin(iota(axis = 1, shape = [B, S, D], dtype = f32, positions) * 0.3)");
     }
+  std::string declarations; // of what models may have: one that nothing reads is an error
+  if (body.find("@experts") != std::string::npos)
+    declarations += "        hydra.param @experts [3, D, D] init = normal(0.5)\n";
+  if (body.find("@layers") != std::string::npos)
+    declarations += "        hydra.stack @layers[3] {\n"
+                    "          hydra.param @w [D, D] init = normal(0.5)\n"
+                    "          hydra.param @g [D] init = normal(1.0)\n"
+                    "        }\n";
   return R"(
       hydra.model @m version 1 {
         hydra.symbols dims(D = )" +
@@ -132,7 +184,8 @@ std::string randomCausalModel(uint64_t seed, int64_t dimension) {
         hydra.param @w0 [D, D] init = normal(0.5)
         hydra.param @w1 [D, D] init = normal(0.5)
         hydra.param @w2 [D, D] init = normal(0.5)
-        hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+)" + declarations +
+         R"(        hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
           %x0 = hydra.let embedding(%tokens, @e)
 )" + body +
          "          %logits = hydra.let linear(%x" + std::to_string(values - 1) +
