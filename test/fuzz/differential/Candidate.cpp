@@ -335,9 +335,8 @@ OwningOpRef<ModuleOp> groupedModule(Compiler &compiler, const Case &source,
   return runPasses(compiler, source, setting, CompilePhase::Group, names);
 }
 
-std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,
-                                    const Work &work, unsigned repetitions) {
-  const auto file = runtime::PlanFile::parse(plan, "plan.fb");
+static std::vector<TensorMap> runPlan(const runtime::PlanFile &file, const Setting &setting,
+                                      const Work &work, unsigned repetitions) {
   const uint64_t ranks = runtime::ranksOf(file.plan());
   std::vector<std::vector<TensorMap>> found(ranks); // of each rank
   const auto runAs = [&](runtime::Communicator *self) {
@@ -353,6 +352,27 @@ std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Se
   std::vector<TensorMap> results;
   for (unsigned i = 0; i < repetitions; ++i)
     results.push_back(joined(file.plan(), work, found, i));
+  return results;
+}
+
+std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,
+                                    const Work &work, unsigned repetitions) {
+  return runPlan(runtime::PlanFile::parse(plan, "plan.fb"), setting, work, repetitions);
+}
+
+TensorMap runResumed(const std::vector<std::byte> &plan, const Setting &setting, const Work &work) {
+  const auto file = runtime::PlanFile::parse(plan, "plan.fb");
+  const size_t saved = work.firstStep;
+  Work before = work, behind = work;
+  before.calls.resize(saved);
+  behind.calls.erase(behind.calls.begin(), behind.calls.begin() + static_cast<int64_t>(saved));
+  TensorMap results = runPlan(file, setting, before, 1).front();
+  for (const planfile::Variable *variable : *file.plan().variables())
+    if (runtime::isInCheckpoint(*variable) && !runtime::followsOthers(*variable))
+      behind.variables[variable->name()->str()] = results.lookup(variable->name()->str());
+  const TensorMap rest = runPlan(file, setting, behind, 1).front();
+  for (auto &[name, tensor] : rest)
+    results[name] = tensor;
   return results;
 }
 

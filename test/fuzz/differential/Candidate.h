@@ -30,4 +30,8 @@ mlir::OwningOpRef<mlir::ModuleOp> groupedModule(Compiler &compiler, const Case &
 std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,
                                     const Work &work, unsigned repetitions);
 
+/// The same once, in two runs: the second one begins, on an executor of its own, with what a
+/// checkpoint has behind the first step of training.
+TensorMap runResumed(const std::vector<std::byte> &plan, const Setting &setting, const Work &work);
+
 } // namespace hydra::test

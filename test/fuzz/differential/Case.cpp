@@ -13,6 +13,9 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
+#include <set>
+
 namespace hydra::test {
 
 std::string Case::flags() const {
@@ -68,6 +71,51 @@ std::vector<std::string> Case::parameters() const {
   return names;
 }
 
+/// Whether what stands at a place of a line is the second operand of a linear layer, or of a
+/// grouped one.
+static bool isWeight(llvm::StringRef line, size_t at) {
+  const llvm::StringRef word = "linear", before = line.take_front(at);
+  const size_t call = before.rfind(word);
+  if (call == llvm::StringRef::npos)
+    return false;
+  const llvm::StringRef operands = before.drop_front(call + word.size());
+  return (operands.starts_with(" ") || operands.starts_with("(")) && operands.count(',') == 1;
+}
+
+std::vector<std::string> Case::linearWeights() const {
+  std::map<llvm::StringRef, llvm::StringRef> parameterOf; // by what it is read as
+  std::set<llvm::StringRef> weights, others;
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(source.text).split(lines, '\n');
+  const auto isName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (const llvm::StringRef line : lines) {
+    auto [result, used] = line.trim().split(" = hydra.use @");
+    if (!used.empty()) {
+      parameterOf[result] = used;
+      continue;
+    }
+    for (size_t at = 0; (at = line.find_first_of("%@", at)) != llvm::StringRef::npos; ++at) {
+      const llvm::StringRef name =
+          line.substr(at, 1 + line.drop_front(at + 1).take_while(isName).size());
+      if (line.take_front(at).ends_with("hydra.param "))
+        parameterOf[name] = name.drop_front();
+      else if (auto it = parameterOf.find(name); it != parameterOf.end())
+        (isWeight(line, at) ? weights : others).insert(it->second);
+    }
+  }
+  // A pattern of one name is one of all that end with it.
+  std::vector<std::string> result;
+  const std::vector<std::string> all = parameters();
+  const auto isTaken = [&](llvm::StringRef name) {
+    return weights.contains(name) && !others.contains(name);
+  };
+  for (const std::string &name : all)
+    if (llvm::all_of(
+            all, [&](llvm::StringRef other) { return isTaken(other) || !other.ends_with(name); }))
+      result.push_back(name);
+  return result;
+}
+
 SettingRange Case::range(const std::string &target) const {
   SettingRange range;
   range.target = target;
@@ -76,6 +124,7 @@ SettingRange Case::range(const std::string &target) const {
   range.int8 = int8;
   range.ranks = onRanks;
   range.parameters = parameters();
+  range.linearWeights = linearWeights();
   return range;
 }
 
@@ -85,13 +134,13 @@ const std::vector<std::string> &caseKinds() {
   return kinds;
 }
 
-/// The first of several that 2 and 4 ranks divide: a fifth of all are.
+/// The first of several that 2 and 4 ranks divide, or, of every third seed, 2, 3 and 6.
 static BoundText trainingOnRanks(uint64_t seed) {
   constexpr uint64_t kTried = 16;
-  constexpr int64_t kRanks = 4;
+  const int64_t batch = seed % 3 == 0 ? 6 : 4;
   for (uint64_t number = seed * kTried;; ++number)
     if (BoundText program = hostileProgram(HostileKind::Training, number);
-        program.binding.batch == kRanks)
+        program.binding.batch == batch)
       return program;
 }
 

@@ -26,12 +26,14 @@ struct Case {
   std::vector<Mode> modes() const;
   /// Names of parameters as they are declared, so without those of the stacks that they are in.
   std::vector<std::string> parameters() const;
+  /// Of those the ones that nothing but linear layers reads, grouped or not, as their weights.
+  std::vector<std::string> linearWeights() const;
   /// What settings are drawn from on a target.
   SettingRange range(const std::string &target) const;
 };
 
 /// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, `batch`:
-/// of a batch that 2, 3 and 4 ranks divide, `ranks`: those of `training` with a batch of 4, on
+/// of a batch that 2, 3 and 4 ranks divide, `ranks`: those of `training` with a batch of 4 or 6, on
 /// ranks, and `text` of RandomText.h.
 const std::vector<std::string> &caseKinds();
 

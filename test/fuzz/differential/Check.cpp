@@ -182,8 +182,11 @@ Verdict Checker::check(const Setting &setting) {
   if (compileOnly)
     return {};
   std::vector<TensorMap> runs;
+  std::optional<TensorMap> resumed;
   try {
     runs = runCandidate(candidate.plan, setting, oracle->work(), 2);
+    if (oracle->work().firstStep > 0)
+      resumed = runResumed(candidate.plan, setting, oracle->work());
   } catch (const support::Error &error) {
     return {Outcome::RefusedByExecutor, error.what()};
   }
@@ -192,6 +195,8 @@ Verdict Checker::check(const Setting &setting) {
     return verdict;
   if (const std::string text = differentBits(runs[1], runs[0]); !text.empty())
     return {Outcome::Wrong, "another run gives other bits: " + text, 1.0};
+  if (const std::string text = resumed ? differentBits(*resumed, runs[0]) : ""; !text.empty())
+    return {Outcome::Wrong, "a resumed run gives other bits: " + text, 1.0};
   auto [entry, isNew] = earlier.try_emplace(setting.bitsKey(), Earlier{setting, {}});
   if (isNew)
     entry->second.results = std::move(runs[0]);

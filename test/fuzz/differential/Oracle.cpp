@@ -5,6 +5,7 @@
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/LossLimit.h"
 #include "runtime/support/NormSpike.h"
 #include "test/support/Random.h"
 
@@ -104,7 +105,9 @@ std::vector<std::string> programsOf(ModelOp model, const Setting &setting) {
   if (setting.mode == Mode::Grad)
     return {"loss:loss"};
   if (setting.mode == Mode::Train)
-    return {"train:loss", model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
+    return {"train:loss",
+            (model.lookupSymbol<EntryOp>("eval") ? "eval@eval:eval" : "eval@eval:loss") +
+                (setting.evalBatch ? fmt::format(":B={}", setting.evalBatch) : "")};
   std::vector<std::string> programs;
   if (setting.mode == Mode::Generate) {
     for (const int64_t tokens : setting.prefill)
@@ -145,12 +148,14 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
         cache.policy = setting.precision;
         passes.addPass(createBind(bind));
         passes.addPass(createUnrollLayers());
+        if (setting.tuning().lora)
+          passes.addPass(createLora(loraOptions(setting.tuning())));
         passes.addPass(createCache(cache));
         selectPrecision(passes);
         return;
       }
       const std::vector<std::string> trained{setting.mode == Mode::Train ? "train" : "loss"};
-      buildForwardPipeline(passes, binding, {},
+      buildForwardPipeline(passes, binding, setting.tuning(),
                            hasBackward(setting.mode) ? trained : std::vector<std::string>());
       selectPrecision(passes);
       if (precisionPolicy(setting.precision)->quantizes)
@@ -227,6 +232,15 @@ void Oracle::drawText(const Case &source, const Setting &setting) {
   }
 }
 
+/// Numbers of a step, drawn: some steps move nothing, or have a loss above its limit.
+static double rateOf(uint64_t seed, uint64_t step) {
+  return Random(seedOf(seed, "lr", step)).pick<double>({0.01, 0.01, 0.01, 0.03, 0.0});
+}
+static double limitOf(uint64_t seed, uint64_t step) {
+  constexpr double least = 0x1p-100; // no loss is near it
+  return Random(seedOf(seed, "loss limit", step)).chance(0.4) ? least : 0.0;
+}
+
 /// False where a variable has no initial values.
 bool Oracle::draw(const Case &source, const Setting &setting) {
   ModelOp model = modelOf(*module);
@@ -247,7 +261,8 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
     for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
       const std::optional<double> usual = entry.getDefault(i);
       one.values[name] =
-          name == "lr"                  ? scalar(static_cast<float>(0.01))
+          name == "lr"                  ? scalar(static_cast<float>(rateOf(source.seed, step)))
+          : name == support::kLossLimit ? scalar(limitOf(source.seed, step))
           : name == "clip"              ? scalar(static_cast<float>(setting.clip))
           : name == support::kNormSpike ? scalar(static_cast<float>(setting.normSpike))
           : name == "draw_low"          ? scalar(runtime::drawKey(source.seed, step).low)
@@ -275,6 +290,8 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
       call(parts ? "accumulate" : "train", step * setting.accumulation + i);
     if (parts)
       call("apply", step);
+    if (step == 0)
+      todo.firstStep = todo.calls.size();
   }
   call("eval", 0);
   return true;

@@ -23,6 +23,7 @@ struct Call {
 struct Work {
   TensorMap variables;
   std::vector<Call> calls;
+  size_t firstStep = 0; ///< how many calls the first step of training is; 0: none trains
 };
 
 /// The programs that hydrac makes of a model in the setting's mode, as `hydra-bind` takes them.

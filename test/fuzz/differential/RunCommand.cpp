@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -30,6 +31,7 @@ public:
                         "(default: none)");
     command->add_option("--seconds", seconds, "begin no program after so long (default: all)")
         ->check(CLI::PositiveNumber);
+    command->add_flag("--show", show, "print programs and settings, and check none");
     common.add(*command);
   }
 
@@ -41,6 +43,8 @@ public:
     else
       kinds = {kind};
     makeJob(0);
+    if (show)
+      return printAll();
     if (!keep.empty())
       std::filesystem::create_directories(keep);
     WorkerOptions options = common.workers();
@@ -85,6 +89,18 @@ private:
       fail("--seeds is '{}'; expected FIRST..LAST, such as 0..999", seeds);
   }
 
+  int printAll() const {
+    const uint64_t jobs = (last - first + 1) * kinds.size();
+    for (uint64_t job = 0; job < jobs; ++job) {
+      const Case source = makeJob(job);
+      std::string text = fmt::format("// flags: {}\n// {}\n", source.flags(), source.name);
+      for (const Setting &setting : settingsOf(job, source))
+        text += "// setting: " + setting.text() + '\n';
+      std::printf("%s%s", text.c_str(), source.source.text.c_str());
+    }
+    return 0;
+  }
+
   void save(uint64_t job, const Case &source, const Setting &setting, const Verdict &verdict) {
     std::string &header = headers[job];
     header += fmt::format("// {} under {}: {}\n", nameOf(verdict.outcome), setting.text(),
@@ -99,6 +115,7 @@ private:
 
   std::string kind = "all", seeds = "0..99", keep;
   unsigned count = 2;
+  bool show = false;
   uint64_t first = 0, last = 0, seconds = 0;
   std::vector<std::string> kinds;
   std::map<uint64_t, std::string> headers; ///< of kept files, by job

@@ -28,12 +28,15 @@ struct Setting {
   std::string fp8Format = "hybrid";
   std::vector<std::string> fp8Keep = {"none"}; ///< patterns: parameters that stay in bf16
   int64_t fp8Least = 1;                        ///< the smallest dimension of what does not
+  std::vector<std::string> freeze;             ///< patterns: parameters that are not trained
+  std::string lora;                            ///< as hydrac's flag has it; empty: none
   int64_t accumulation = 1;
   bool noClip = false;
   double clip = 0.0;      ///< the norm given to every step; 0: none
   double normSpike = 0.0; ///< the same of --norm-spike; 0: the program knows no bound
   bool groupNorms = false, batchFilter = false;
-  std::string average; ///< as hydrac's flag has it; empty: none
+  int64_t evalBatch = 0; ///< of the measurement behind training; 0: that of the training
+  std::string average;   ///< as hydrac's flag has it; empty: none
   unsigned threads = 1;
   std::string mesh;                     ///< such as data:2, or node:2,data:3; empty: one rank
   std::string shard = "ddp";            ///< what ranks share out, of parameters of any size
@@ -63,6 +66,8 @@ struct Setting {
   CompileOptions compileOptions() const;
   /// Of --precision=fp8; unless it says otherwise all linear layers, of any size.
   QuantizationOptions quantization() const;
+  /// What of the model is trained.
+  TuningOptions tuning() const;
   /// What an update does beside, and how it comes to its gradients.
   UpdateOptions update() const;
   bool holdsInt8() const { return mode == Mode::Generate && weightFormat == "int8"; }
@@ -82,7 +87,8 @@ struct SettingRange {
   int64_t batch = 0;  ///< of the program: ranks are those that divide it; 0: it has none
   bool ranks = false; ///< draw those of several ranks alone, which train where the modes have that
   bool int8 = false;  ///< it has weights that can be held in integers
-  std::vector<std::string> parameters = {}; ///< names, for patterns
+  std::vector<std::string> parameters = {};    ///< names, for patterns
+  std::vector<std::string> linearWeights = {}; ///< of those the ones that --lora takes
 };
 
 /// Random settings for one program, the same for the same `number`. Over consecutive numbers every

@@ -44,9 +44,29 @@ TEST(CaseParameters, AreThoseOfTheText) {
   EXPECT_EQ(source.parameters(), (std::vector<std::string>{"e", "w_1"}));
 }
 
+TEST(CaseParameters, OfLinearLayersAloneAreForAdapters) {
+  Case source;
+  const auto param = [&](const std::string &name) {
+    source.source.text += "  hydra.param @" + name + " [2, 3] init = ones\n";
+  };
+  for (const char *name : {"a", "b", "c", "d", "e", "f", "aa", "gb"})
+    param(name);
+  source.source.text += "    %a = hydra.use @a\n    %v1 = hydra.use @a\n"
+                        "    %b = hydra.use @b\n    %c = hydra.use @c\n    %d = hydra.use @d\n"
+                        "    %aa = hydra.use @aa\n    %f = hydra.use @f\n"
+                        "    %v2 = hydra.linear %x, %a\n    %v3 = hydra.linear %x, %v1, %v2\n"
+                        "    %v4 = hydra.linear %b, %aa compute = f32\n"
+                        "    %v5 = hydra.linear %x, %v2, %c\n    %v6 = hydra.add %d, %v5\n"
+                        "    %v7 = hydra.let tanh(linear(%v6, @e)) + linear(%x, @gb)\n"
+                        "    %v8 = hydra.grouped_linear %x, %f, %v9 transposed\n";
+  EXPECT_EQ(source.parameters().size(), 8u);
+  EXPECT_EQ(source.linearWeights(), (std::vector<std::string>{"a", "e", "f", "aa", "gb"}));
+}
+
 TEST(CaseOfRanks, HasABatchForThemAndTrains) {
   const SettingRange range = makeCase("ranks", 4).range("cpu");
   EXPECT_EQ(range.batch, 4);
+  EXPECT_EQ(makeCase("ranks", 3).range("cpu").batch, 6);
   for (uint64_t number = 0; number < 20; ++number)
     for (const Setting &setting : drawSettings(number, 2, range)) {
       EXPECT_EQ(setting.mode, Mode::Train) << setting.text();

@@ -19,6 +19,7 @@ TEST(Setting, IsReadAsItIsPrinted) {
   SettingRange ofRanks;
   ofRanks.batch = 12;
   ofRanks.parameters = {"w"};
+  ofRanks.linearWeights = {"w"};
   for (const SettingRange &range : {SettingRange(), ofText, ofRanks}) {
     for (uint64_t number = 0; number < 200; ++number)
       for (const Setting &setting : drawSettings(number, 2, range))
@@ -29,6 +30,7 @@ TEST(Setting, IsReadAsItIsPrinted) {
   EXPECT_THROW(Setting::parse("--mode=grad --disable-pass=hydra-bind"), support::Error);
   EXPECT_THROW(Setting::parse("--recompute=all"), support::Error);
   EXPECT_THROW(Setting::parse("--average=mean"), support::Error);
+  EXPECT_THROW(Setting::parse("--lora=rank=0,alpha=1,targets=w"), support::Error);
   EXPECT_THROW(Setting::parse("--target=abacus"), support::Error);
 }
 
@@ -36,7 +38,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   std::set<std::string> left, words;
   SettingRange range;
   range.batch = 12; // which ranks can share
-  range.parameters = {"w"};
+  range.parameters = {"v", "w"};
+  range.linearWeights = {"v", "w"};
   for (uint64_t number = 0; number < 3200; ++number)
     for (const Setting &setting : drawSettings(number, 2, range)) {
       left.insert(setting.disabled.begin(), setting.disabled.end());
@@ -83,11 +86,18 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--fp8-keep=default",
                                "--fp8-keep=*w",
                                "--fp8-least=",
-                               "--fp8-amax-history="})
+                               "--fp8-amax-history=",
+                               "--freeze=*w",
+                               "--lora=rank=1,alpha=0.75,targets=*w",
+                               "--lora=rank=2,alpha=1,targets=*w,*v",
+                               "--logits=bf16",
+                               "--eval-batch=24",
+                               "--mesh=data:6",
+                               "--mesh=node:3,data:2"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 44u);
+  EXPECT_EQ(words.size(), 51u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
         pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||
@@ -95,8 +105,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         pass.name == "hydra-batch-copies" || pass.name == "hydra-overlap-collectives" ||
         pass.name == "hydra-fuse-operands" || pass.name == "hydra-fuse-updates" ||
         pass.name == "hydra-fill-idle" || pass.name == "hydra-assign-streams";
-    const bool onlyAdapters = pass.name == "hydra-fuse-adapters"; // in FinetuneTest
-    if (!pass.required && !onlyCuda && !onlyAdapters)
+    if (!pass.required && !onlyCuda)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;
   }
 }
