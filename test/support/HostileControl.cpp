@@ -50,7 +50,8 @@ bool Writer::layering() {
   std::vector<Value> yielded, results;
   for (int64_t more = inits.empty() ? 1 : random.pick<int64_t>({0, 0, 1, 2}); more > 0; --more)
     if (std::optional<Value> y = find([&](const Value &v) {
-          return v.element != Element::I1 && v.rank() <= 4 && v.count() * layers <= kMostElements;
+          return v.element != Element::I1 && v.rank() <= mostRank &&
+                 v.count() * layers <= kMostElements;
         })) {
       Value result = *y;
       result.shape.insert(result.shape.begin(), Dim(layers));

@@ -116,7 +116,7 @@ bool Writer::arithmetic() {
 
 /// A constant or an index as a value of its own, that is used like any other.
 bool Writer::constants() {
-  const Shape shape = randomShape(0, 4);
+  const Shape shape = randomShape(0, mostRank);
   if (!shape.empty() && random.chance(0.4)) {
     const int64_t axis = random.below(static_cast<int64_t>(shape.size()));
     const Value i = iota(shape, axis, random.chance(0.5) ? Element::F32 : Element::I32);
@@ -143,8 +143,12 @@ bool Writer::integers() {
     return v.element == Element::I32 && std::abs(v.final) < 1000 && std::abs(v.first) < 1000 &&
            shape && elementsOf(*shape) <= kMostElements;
   });
-  if (!b || random.chance(0.6))
-    b = constant(static_cast<double>(random.between(-2, 5)), {}, Element::I32);
+  if (!b || random.chance(0.6)) {
+    constexpr double most = std::numeric_limits<int32_t>::max(); // beyond it they wrap around
+    b = constant(random.chance(0.4) ? random.pick<double>({most, -most - 1.0, 2.0e9, 123456789.0})
+                                    : static_cast<double>(random.between(-2, 5)),
+                 {}, Element::I32);
+  }
   const std::string name = random.pick<std::string>({"add", "sub", "mul", "max", "min"});
   const Value y = random.chance(0.5) ? binary(name, *a, *b, 0.0) : binary(name, *b, *a, 0.0);
   if (random.chance(0.7))

@@ -125,8 +125,9 @@ bool Writer::writtenAttention() {
 
 /// Two matmuls of one input, one of them behind an activation, multiplied.
 bool Writer::gating() {
-  std::optional<Value> x = find([](const Value &v) {
-    return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= 4 && v.shape.back().isNumber();
+  std::optional<Value> x = find([this](const Value &v) {
+    return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= mostRank &&
+           v.shape.back().isNumber();
   });
   if (!x)
     return false;
@@ -222,7 +223,8 @@ bool Writer::activating() {
 /// rows could go over columns.
 bool Writer::rowStatistics() {
   std::optional<Value> x = find([&](const Value &v) {
-    return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= 4 && allNumbers(v.shape);
+    return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= mostRank &&
+           allNumbers(v.shape);
   });
   if (!x || random.chance(0.5)) {
     const Dim side(random.pick<int64_t>({1, 2, 3, 4, 8}));

@@ -7,7 +7,7 @@
 namespace hydra::test::hostile {
 
 bool Writer::linears() {
-  std::optional<Value> x = anyOfRank(1, 4);
+  std::optional<Value> x = anyOfRank(1, mostRank);
   if (!x)
     return false;
   const Dim inner = x->shape.back();
@@ -32,7 +32,7 @@ bool Writer::linears() {
 }
 
 bool Writer::matmuls() {
-  std::optional<Value> a = anyOfRank(1, 4);
+  std::optional<Value> a = anyOfRank(1, mostRank);
   if (!a)
     return false;
   if (a->rank() == 1) { // a row or a column
@@ -99,7 +99,7 @@ bool Writer::matmuls() {
 }
 
 bool Writer::norms() {
-  std::optional<Value> x = anyOfRank(1, 4);
+  std::optional<Value> x = anyOfRank(1, mostRank);
   if (!x || !canWrite({x->shape.back()}))
     return false;
   const bool centred = random.chance(0.5);
@@ -123,7 +123,7 @@ Value Writer::softmaxOf(const Value &x) {
 }
 
 bool Writer::softmaxes() {
-  std::optional<Value> x = anyOfRank(1, 4);
+  std::optional<Value> x = anyOfRank(1, mostRank);
   if (!x)
     return false;
   softmaxOf(tame(*x));

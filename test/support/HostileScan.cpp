@@ -17,7 +17,7 @@ Value Writer::stepBetween(const Value &carried, int64_t count) {
     return next ? *next : carried;
   if (!next || random.chance(0.25)) {
     std::optional<Value> more = find([&](const Value &v) {
-      return v.name != carried.name && v.element == carried.element && v.rank() <= 4;
+      return v.name != carried.name && v.element == carried.element && v.rank() <= mostRank;
     });
     const Value number = more ? toScalar(tame(*more)) : carried;
     next = binary(random.chance(0.7) ? "add" : "mul", carried, tame(number), 2.0);

@@ -6,7 +6,7 @@
 namespace hydra::test::hostile {
 
 bool Writer::reducing() {
-  std::optional<Value> x = anyOfRank(1, 5);
+  std::optional<Value> x = anyOfRank(1, std::max<size_t>(mostRank, 5));
   if (!x)
     return false;
   std::string name = random.pick<std::string>({"sum", "sum", "mean", "reduce_max"});
@@ -36,10 +36,12 @@ bool Writer::reshaping() {
   Shape shape = x.shape;
   const int64_t rank = static_cast<int64_t>(x.rank());
   switch (random.below(6)) {
-  case 0: // a unit dimension more
-    if (rank > 3)
+  case 0: // a unit dimension more; where there can be many, as a rule several
+    if (x.rank() >= mostRank)
       return false;
-    shape.insert(shape.begin() + random.below(rank + 1), Dim(1));
+    do
+      shape.insert(shape.begin() + random.below(static_cast<int64_t>(shape.size()) + 1), Dim(1));
+    while (mostRank > 4 && shape.size() < mostRank && random.chance(0.8));
     break;
   case 1: { // a unit dimension less
     auto one = std::find_if(shape.begin(), shape.end(), [](const Dim &d) { return d.isOne(); });
@@ -57,7 +59,7 @@ bool Writer::reshaping() {
     break;
   }
   case 3: { // one as two
-    if (rank < 1 || rank > 4)
+    if (rank < 1 || x.rank() >= std::max<size_t>(mostRank, 5))
       return false;
     const size_t i = static_cast<size_t>(random.below(rank));
     if (!shape[i].isNumber())
@@ -79,7 +81,7 @@ bool Writer::reshaping() {
       return false;
     int64_t rest = elementsOf(shape);
     shape.clear();
-    for (int64_t n = random.below(4); n > 0; --n) {
+    for (int64_t n = random.below(static_cast<int64_t>(mostRank)); n > 0; --n) {
       const int64_t d = random.pick(divisors(rest));
       shape.push_back(Dim(d));
       rest /= d;
@@ -117,7 +119,7 @@ bool Writer::broadcasting() {
   for (Dim &d : shape)
     if (d.isOne() && random.chance(0.7))
       d = dim();
-  while (shape.size() < 4 && random.chance(shape.size() == x.rank() ? 0.6 : 0.2))
+  while (shape.size() < mostRank && random.chance(shape.size() == x.rank() ? 0.6 : 0.2))
     shape.insert(shape.begin(), dim());
   if (elementsOf(shape) > kMostElements || !canWrite(shape))
     return false;

@@ -29,9 +29,9 @@ std::string straightModel(Writer &w, bool scans) {
   w.chooseFamilies(w.random.chance(0.4) ? 1.0 : 0.0, scans ? 3.0 : 0.0);
   for (int64_t n = w.random.between(1, 3); n > 0; --n)
     if (w.random.chance(0.85))
-      w.parameter(w.randomShape(0, 4));
+      w.parameter(w.randomShape(0, w.mostRank));
     else
-      w.input(w.randomShape(0, 4));
+      w.input(w.randomShape(0, w.mostRank));
   if (w.random.chance(0.12))
     startTokens(w);
   if (w.random.chance(0.08))

@@ -82,7 +82,7 @@ Value Writer::labels(const Shape &shape, int64_t classes) {
 
 bool Writer::losses() {
   std::optional<Value> x = find([&](const Value &v) {
-    return v.isFloat() && v.rank() >= 1 && v.rank() <= 4 && canWrite(v.shape);
+    return v.isFloat() && v.rank() >= 1 && v.rank() <= mostRank && canWrite(v.shape);
   });
   if (!x)
     return false;

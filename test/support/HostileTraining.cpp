@@ -1,6 +1,8 @@
 // Random small language models for whole training steps.
 #include "test/support/HostileWriter.h"
 
+#include <cmath>
+
 namespace hydra::test::hostile {
 
 namespace {
@@ -37,9 +39,13 @@ public:
       start =
           w.emit("dropout", {start}, "p = " + w.random.pick<std::string>({"0.1", "0.5"}), dropped);
     }
+    if (w.random.chance(0.25))
+      start = padded(start);
     if (w.random.chance(0.25)) // a bias, or positions
       start =
           w.binary("add", start, w.make({w.random.chance(0.5) ? seq : Dim(1), Dim(width)}), 1.5);
+    if (w.mostRank > 4)
+      w.parameter(w.randomShape(w.mostRank - 2, w.mostRank));
     std::vector<Value> states;
     for (int64_t n = w.random.pick<int64_t>({0, 0, 0, 0, 1, 1, 2}); n > 0; --n)
       states.push_back(w.state(w.random.chance(0.6) ? Shape{} : Shape{Dim(width)}));
@@ -110,6 +116,46 @@ private:
     w.mayFreeze = w.random.chance(0.2);
   }
 
+  /// Rows of different lengths: what stands behind their ends counts in no loss, and perhaps
+  /// neither where rows begin nor where their tokens look at each other.
+  Value padded(Value x) {
+    const Value lengths = labelsOf({batch}); // small numbers, of a part of the longest row
+    const Value ends =
+        w.binary("mul", w.reshape(lengths, {batch, Dim(1)}),
+                 w.constant(static_cast<double>(w.random.between(1, 4)), {}, Element::I32), 0.0);
+    counts = w.compare(w.iota({w.random.chance(0.5) ? batch : Dim(1), seq}, 1), ends, "lt");
+    if (w.random.chance(0.4))
+      x = w.emit("select", {w.reshape(*counts, {batch, seq, Dim(1)}), x, w.constant(0.0)}, "", x);
+    return w.random.chance(0.5) ? w.binary("add", x, lookedAt(x), 2.0) : x;
+  }
+
+  /// Attention of heads to those tokens of their row that count.
+  Value lookedAt(const Value &x) {
+    const Dim heads(width % 2 == 0 && w.random.chance(0.5) ? 2 : 1), columns(width / heads.size);
+    const auto part = [&] {
+      const Value y = w.tame(w.linear(x, w.parameter({Dim(width), Dim(width)}), std::nullopt));
+      return w.transpose(w.reshape(y, {batch, seq, heads, columns}), {0, 2, 1, 3});
+    };
+    const Value q = part(), k = part(), v = part();
+    Value scores{.shape = {batch, heads, seq, seq}};
+    scores.size = q.size * k.size * std::sqrt(static_cast<double>(columns.size));
+    scores = w.emit("matmul", {q, k}, "transpose_b", scores);
+    const auto mask = [&](const Value &seen) { // within no other operation's reach
+      const Value low = w.emit("constant", {}, "value = -1.0e30", Value{});
+      w.blocks.back().values.pop_back();
+      scores = w.emit("select", {seen, scores, low}, "", scores);
+      w.blocks.back().values.pop_back();
+    };
+    mask(w.reshape(*counts, {batch, Dim(1), Dim(1), seq}));
+    if (w.random.chance(0.5))
+      mask(w.compare(w.iota({seq, Dim(1)}, 0), w.iota({Dim(1), seq}, 1), "ge"));
+    Value weights{.shape = scores.shape, .size = 0.3, .low = 0.0};
+    weights = w.emit("softmax", {scores}, "", weights);
+    Value y{.shape = q.shape, .size = v.size};
+    y = w.emit("matmul", {weights, v}, "", y);
+    return w.reshape(w.transpose(y, {0, 2, 1, 3}), x.shape);
+  }
+
   Value labelsOf(const Shape &shape) {
     Value labels = w.input(shape, Element::I32);
     w.blocks.front().values.pop_back(); // ids of classes alone, not for other use
@@ -118,6 +164,11 @@ private:
 
   /// Some rows do not count.
   Value masked(const Value &labels) {
+    if (counts && labels.shape == counts->shape && w.random.chance(0.8)) {
+      Value result = labels;
+      result.first = -100;
+      return w.emit("select", {*counts, labels, w.constant(-100.0, {}, Element::I32)}, "", result);
+    }
     if (!w.random.chance(0.3) || labels.rank() == 0)
       return labels;
     const Value chosen =
@@ -181,6 +232,7 @@ private:
   Dim batch, seq;
   int64_t classes, width;
   Value tokens, table;
+  std::optional<Value> counts; ///< [B, S]: which tokens are no padding
 };
 
 } // namespace

@@ -220,6 +220,12 @@ Value Writer::binary(const std::string &op, const Value &a, const Value &b, doub
       bounds([](int64_t x, int64_t y) { return std::max(x, y); });
     else
       bounds([](int64_t x, int64_t y) { return std::min(x, y); });
+    constexpr int64_t least = std::numeric_limits<int32_t>::min(),
+                      most = std::numeric_limits<int32_t>::max();
+    if (result.first < least || result.final > most) { // it wraps around
+      result.first = least;
+      result.final = most;
+    }
     result.size = static_cast<double>(std::max(std::abs(result.first), std::abs(result.final)));
   }
   return emit(op, {a, b}, "", result);

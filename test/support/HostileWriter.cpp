@@ -260,6 +260,8 @@ Writer::Writer(uint64_t seed) : random(seed) {
   mayRound = random.chance(0.12);
   if (random.chance(0.3))
     narrow = "f16";
+  if (random.chance(0.1))
+    mostRank = 8;
   open({});
 }
 
@@ -282,7 +284,7 @@ Shape Writer::randomShape(size_t least, size_t most) {
 const std::vector<Writer::Family> &Writer::families() {
   static const std::vector<Family> all = {
       {3, &Writer::unaries, Group::Plain},         {4, &Writer::arithmetic, Group::Plain},
-      {1, &Writer::constants, Group::Plain},       {0.7, &Writer::integers, Group::Plain},
+      {1, &Writer::constants, Group::Plain},       {1.2, &Writer::integers, Group::Plain},
       {1, &Writer::picking, Group::Plain},         {0.6, &Writer::truths, Group::Plain},
       {0.8, &Writer::casting, Group::Plain},       {4, &Writer::reducing, Group::Plain},
       {2, &Writer::reshaping, Group::Plain},       {2, &Writer::transposing, Group::Plain},

@@ -172,6 +172,7 @@ public:
   std::vector<Stack> stacks;
   std::vector<std::string> arguments;
   std::string dims;            ///< symbols of the entry
+  size_t mostRank = 4;         ///< of values; in some programs as many as there can be
   bool mayRound = false;       ///< narrow elements may occur
   std::string narrow = "bf16"; ///< what these are
   bool measures = false;       ///< there is an entry `@eval` besides, which updates no state

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -65,6 +66,19 @@ TEST_P(HostilePrograms, BindAndAreFinite) {
 INSTANTIATE_TEST_SUITE_P(Kinds, HostilePrograms,
                          testing::Values(HostileKind::Program, HostileKind::Scan,
                                          HostileKind::Training));
+
+TEST(HostileProgram, ReachesEightDimensionsPaddingAndWholeNumbersThatWrap) {
+  std::string texts, ofTraining;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    texts += hostileProgram(HostileKind::Program, seed).text;
+    ofTraining += hostileProgram(HostileKind::Training, seed).text;
+  }
+  const std::string dimension = "[^],]+", eight = "shape = \\[(" + dimension + ", ){7}" + dimension;
+  for (const std::string &text : {texts, ofTraining})
+    EXPECT_TRUE(llvm::Regex(eight).match(text));
+  EXPECT_NE(texts.find("= 2000000000 dtype = i32"), std::string::npos);
+  EXPECT_NE(ofTraining.find("shape = [B, 1, 1, S]"), std::string::npos); // who counts, of heads
+}
 
 TEST(HostileProgram, IsAFunctionOfItsSeed) {
   for (const HostileKind kind : {HostileKind::Program, HostileKind::Scan, HostileKind::Training})
