@@ -319,6 +319,14 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
     }
   toHeldForm(model, variables);
   InterpreterOptions own = options;
+  for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    if (entry.getStage() == ProgramStage::derive) {
+      const FailureOr<TensorMap> derived = interpretBatch(entry, variables, own);
+      if (failed(derived))
+        return std::nullopt;
+      for (auto &[name, tensor] : *derived)
+        variables[name] = tensor;
+    }
   for (const Call &call : work.calls) {
     auto entry = model.lookupSymbol<EntryOp>(call.program);
     TensorMap values;
