@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs what a machine with a GPU needs to test and measure: programs, plans, and the CPU's results.
-# That machine needs NVIDIA's driver and CUDA 13's cuBLASLt; PyTorch for the comparison.
+# That machine needs NVIDIA's driver and CUDA 13's cuBLASLt; PyTorch and JAX for the comparison.
 # Usage: tools/gpu/pack.sh [BUILD]    writes BUILD/gpu.tar.xz; there: tar xf gpu.tar.xz && gpu/run.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -8,7 +8,7 @@ build=${1:-build/dev}
 out=$build/gpu
 rm -rf "$out" "$build/gpu.tar.xz"
 mkdir -p "$out"/{bin,lib,test,bench,attention,stream,text}
-cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py,torch_stream.py,torch_text.py} "$out"
+cp tools/gpu/{run.sh,table.py,lm_rows.py,jax_lm.py,torch_lm.py,torch_attention.py,torch_stream.py,torch_text.py} "$out"
 cp -r tools/gpu/shapes "$out/text/"
 for program in hydra-run compare-tensors; do
   strip -o "$out/bin/$program" "$build/bin/$program"
@@ -289,22 +289,30 @@ Qwen3-0.6B 1
 ROWS
 rm "$out/cpu.fb" "$out/model.mlir"
 
-# The rows of docs/performance.md: size batch seq vocabulary, and what is made again for less memory.
-while read -r name size batch seq vocabulary savings; do
-  for recompute in none $savings; do
-    compile models/cs336.mlir --preset="$size" --set V="$vocabulary" --batch="$batch" --seq="$seq" \
-      --precision=bf16 --target=h200 --no-clip --recompute=$recompute -o "$out/bench/$name-$recompute.fb"
+# The rows of docs/performance.md: name, as lm_rows.py has it; what is made again for less memory; model and sizes.
+while read -r name savings flags; do
+  [[ $name == *-clip ]] || flags="$flags --no-clip"
+  for recompute in none ${savings//[-;]/ }; do
+    compile $flags --precision=bf16 --target=h200 --recompute=$recompute -o "$out/bench/$name-$recompute.fb"
   done
 done << 'ROWS'
-small-4x128 small 4 128 10000 rowwise
-small-4x1024 small 4 1024 10000 rowwise
-medium-4x512 medium 4 512 10000 rowwise rowwise,every=3
-large-4x512 large 4 512 10000
-xl-4x512 xl 4 512 10000 rowwise
-2.7B-4x512 2.7B 4 512 10000 rowwise
-2.7B-4x1024 2.7B 4 1024 10000 rowwise
-small-32x1024-V50304 small 32 1024 50304 rowwise rowwise,every=6
-2.7B-16x1024 2.7B 16 1024 10000
+small-4x128 rowwise models/cs336.mlir --preset=small --batch=4 --seq=128
+small-4x1024 rowwise models/cs336.mlir --preset=small --batch=4 --seq=1024
+small-4x1024-clip - models/cs336.mlir --preset=small --batch=4 --seq=1024
+medium-4x512 rowwise;rowwise,every=3 models/cs336.mlir --preset=medium --batch=4 --seq=512
+medium-16x256 - models/cs336.mlir --preset=medium --batch=16 --seq=256
+large-4x512 - models/cs336.mlir --preset=large --batch=4 --seq=512
+large-4x1024 - models/cs336.mlir --preset=large --batch=4 --seq=1024
+xl-4x512 rowwise models/cs336.mlir --preset=xl --batch=4 --seq=512
+xl-4x512-clip - models/cs336.mlir --preset=xl --batch=4 --seq=512
+xl-2x1024 - models/cs336.mlir --preset=xl --batch=2 --seq=1024
+2.7B-4x512 rowwise models/cs336.mlir --preset=2.7B --batch=4 --seq=512
+2.7B-4x512-clip - models/cs336.mlir --preset=2.7B --batch=4 --seq=512
+2.7B-4x1024 rowwise models/cs336.mlir --preset=2.7B --batch=4 --seq=1024
+2.7B-16x1024 - models/cs336.mlir --preset=2.7B --batch=16 --seq=1024
+small-32x1024-V50304 rowwise;rowwise,every=6 models/cs336.mlir --preset=small --set V=50304 --batch=32 --seq=1024
+gpt2-124M-16x1024 - models/gpt2.mlir --preset=124M --batch=16 --seq=1024
+llama-1b-4x2048 - models/llama.mlir --preset=llama-1b --batch=4 --seq=2048
 ROWS
 # The rows of the other families: name, model, sizes.
 mkdir "$out/families"
@@ -319,6 +327,9 @@ megalodon-1x2048 models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=
 megalodon-1x8192 models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=8192
 ttt-1x512 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=512
 ttt-1x2048 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=2048
+ttt-7b-1x8192 models/ttt.mlir --preset=bringup_1p3b --set V=256,D=4096,L=32,H=32,F=11008 --batch=1 --seq=8192 --recompute=every=2
+deltanet-1x8192 models/deltanet.mlir --preset=1.3B --batch=1 --seq=8192
+deltanet-additive-1x8192 models/deltanet.mlir --preset=1.3B --set rule=additive --batch=1 --seq=8192
 experts-4x1024 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=4 --seq=1024
 experts-8x2048 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=8 --seq=2048
 ROWS

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
-# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [families] [text] [torch]    default: all but sanitize and tune
+# On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch and XLA.
+# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [families] [text] [torch] [xla]    default: all but sanitize and tune
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-wanted=" ${*:-test bench attention stream families text torch} "
+wanted=" ${*:-test bench attention stream families text torch xla} "
 failed=0
 nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader
 
@@ -199,11 +199,17 @@ fi
 if [[ $wanted == *" attention "* && $wanted == *" torch "* ]]; then
   python3 torch_attention.py attention/*.fb | tee -a results.txt
 fi
+# Peers, by the names of the plans. Each finds the libraries that it was installed with.
+if [[ $wanted == *" xla "* ]]; then
+  env -u LD_LIBRARY_PATH python3 jax_lm.py small-4x128 small-4x1024 small-4x1024-clip medium-4x512 medium-16x256 large-4x1024 xl-4x512 \
+    xl-4x512-clip xl-2x1024 2.7B-4x512 2.7B-4x512-clip 2.7B-4x1024 small-32x1024-V50304 gpt2-124M-16x1024 llama-1b-4x2048 \
+    2>/dev/null | tee -a results.txt
+fi
 if [[ $wanted == *" torch "* ]]; then
   # The fastest mode of each row that compiles in a minute.
-  python3 torch_lm.py small:4:128:cudagraphs:train small:4:1024:compile:train medium:4:512:cudagraphs:train \
-    xl:4:512:cudagraphs:train 2.7B:4:512:cudagraphs:train 2.7B:4:1024:compile:train 2>/dev/null | tee -a results.txt
-  python3 torch_lm.py --vocab 50304 small:32:1024:compile:train 2>/dev/null | sed 's/"small"/"smallV"/' | tee -a results.txt
+  env -u LD_LIBRARY_PATH python3 torch_lm.py small-4x128:cudagraphs small-4x1024:compile medium-4x512:cudagraphs xl-4x512:cudagraphs \
+    2.7B-4x512:cudagraphs 2.7B-4x1024:compile small-32x1024-V50304:compile gpt2-124M-16x1024:compile llama-1b-4x2048:compile \
+    2>/dev/null | tee -a results.txt
 fi
 [ -f results.txt ] && python3 table.py results.txt
 [ "$failed" = 0 ] || echo "$failed tests failed"

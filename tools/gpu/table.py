@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
-"""table.py results.txt: the rows that run.sh measured, ours beside PyTorch's."""
+"""table.py results.txt: the rows that run.sh measured, ours beside PyTorch's and XLA's."""
 import json
 import sys
 
-NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
-         ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
-         ("smallV", 32, 1024): "small-32x1024-V50304"}
 ours, theirs, ceiling, own, others, streams, torchStreams, families, texts, torchTexts = {}, {}, None, {}, {}, {}, {}, {}, {}, {}
 for line in open(sys.argv[1]):
     if line.startswith("hydra "):
@@ -36,17 +33,21 @@ for line in open(sys.argv[1]):
         ceiling = line.split()[2]
     elif line.startswith("{"):
         row = json.loads(line)
-        if row.get("status") == "OK":
-            theirs[NAMES[row["size"], row["B"], row["S"]]] = (row["ms"], row["peak_gib"], row["mode"])
+        if "ms" in row:
+            theirs[row["peer"], row["row"]] = row
+        else:
+            print(f"{row['peer']} {row['row']}: {row['error']}", file=sys.stderr)
 if ceiling:
     print(f"matmul rate of PyTorch in the same run: {ceiling} TFLOP/s")
-print("| row | ms | PyTorch ms (mode) | speed-up | peak GiB | PyTorch GiB | ratio |\n|---|---:|---:|---:|---:|---:|---:|")
+print("| row | ms | GiB | XLA ms | speed-up | GiB | PyTorch ms (mode) | speed-up | GiB |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|")
 for name, (ms, gib) in ours.items():
-    if name.rsplit("-", 1)[0] in theirs:
-        other, memory, mode = theirs[name.rsplit("-", 1)[0]]
-        print(f"| {name} | {ms:.2f} | {other:.2f} ({mode}) | {other / ms:.2f} | {gib:.2f} | {memory:.2f} | {gib / memory:.2f} |")
-    else:
-        print(f"| {name} | {ms:.2f} | | | {gib:.2f} | | |")
+    cells = [name, f"{ms:.2f}", f"{gib:.2f}"]
+    for peer in ("xla", "torch"):
+        other = theirs.get((peer, name.rsplit("-", 1)[0]))  # a plan's name ends with what it makes again
+        cells += ["", "", ""] if other is None else [
+            ", ".join(f"{x:.2f}" for x in other["ms"]) + (f" ({other['mode']})" if peer == "torch" else ""),
+            f"{min(other['ms']) / ms:.2f}", f"{other['peak_gib']:.2f}"]
+    print("| " + " | ".join(cells) + " |")
 if own:
     print("\n| B, H, Hk, S, D | forward us: own | flash | cuDNN | own to cuDNN | backward us: own | flash | cuDNN | own to cuDNN |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
