@@ -376,6 +376,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 2, false, false, bucketPass, hasRanks},
       {P::Group, true, 0, false, false, collectivesPass, hasRanks},
+      {P::Group, false, 2, false, false, [](Options) { return createWidenLate(); }, holdsRounded},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createSimplifyMoves(); }},
