@@ -160,7 +160,8 @@ private:
     auto loop = dyn_cast<LoopOp>(operand.getOwner());
     const unsigned number = operand.getOperandNumber();
     return loop && number < loop.getSequences().size() &&
-           (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides)) &&
+           (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides) ||
+            rowBytes(build::typeOf(operand.get()), strides) >= kLongRow) &&
            readersAccept(loop.getEntry().getBody().getArgument(number), strides);
   }
 
@@ -171,6 +172,16 @@ private:
     });
   }
 
+  /// Bytes that lie side by side.
+  static int64_t rowBytes(RankedTensorType type, ArrayRef<int64_t> strides) {
+    int64_t row = 1;
+    for (size_t d = strides.size(); d-- > 0 && (type.getDimSize(d) == 1 || strides[d] == row);)
+      row *= type.getDimSize(d);
+    return row * elementBytes(type.getElementType());
+  }
+
+  /// Bytes of a row that are worth a transfer from memory.
+  static constexpr int64_t kLongRow = 128;
   /// Operations behind an operation that read its copy as well.
   static constexpr int64_t kKept = 64;
 

@@ -210,8 +210,10 @@ private:
     };
     if (tile.read) {
       const LoopPieces pieces(value, tile.sliced, wide, tile.strides, strides);
-      // What is written as well may have to be read where threads have stored it.
-      const bool whole = wide > 1 && pieces.isDense() && !tile.written;
+      // What is written as well may have to be read where threads have stored it. Operands of
+      // matmuls, which have a pad behind each row, are asked for earlier, by all threads.
+      const bool byRows = pieces.isDense() || (pieces.isOfRows() && !tile.ofMatmul);
+      const bool whole = wide > 1 && byRows && !tile.written;
       waitsForPieces |= wide > 1 && !whole;
       if (whole)
         fetched += pieces.size() * 16;
@@ -219,7 +221,7 @@ private:
       const int64_t warp = kLoopWarps - 1 - wholeChunks % kLoopWarps;
       wholeChunks += whole;
       auto fetch = [=](const std::string &to, const std::string &from) {
-        return whole      ? pieces.fetchWhole(to, from, warp)
+        return whole      ? pieces.fetchRows(to, from, warp)
                : wide > 1 ? pieces.fetchPieces(to, from)
                           : pieces.copy(to, from);
       };

@@ -71,11 +71,14 @@ std::string LoopPieces::fetchTurns(const std::string &to, const std::string &fro
                  begin, end, count, dims, to, from);
 }
 
-std::string LoopPieces::fetchWhole(const std::string &to, const std::string &from,
-                                   int64_t warp) const {
-  return formatv("fetchWhole<{0}>(reinterpret_cast<uint4 *>({1}), reinterpret_cast<const uint4 "
-                 "*>({2}), fetches, {3});\n",
-                 count, to, from, warp);
+std::string LoopPieces::fetchRows(const std::string &to, const std::string &from,
+                                  int64_t warp) const {
+  const std::string places = formatv("reinterpret_cast<uint4 *>({0}), reinterpret_cast<const uint4 "
+                                     "*>({1}), fetches, {2}",
+                                     to, from, warp);
+  if (isDense())
+    return formatv("fetchWhole<{0}>({1});\n", count, places);
+  return formatv("fetchRows<{0}, {1}{2}>({3});\n", row, count, dims, places);
 }
 
 std::string LoopPieces::prefetch(const std::string &from) const {

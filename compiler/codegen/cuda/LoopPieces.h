@@ -23,6 +23,9 @@ public:
   int64_t size() const { return count; }
   /// Whether all lie side by side on both sides.
   bool isDense() const { return row == count; }
+  /// Whether rows do that are long enough, and few enough for one warp to ask for: the copy engine
+  /// takes a row in 12 cycles, for which the warp waits.
+  bool isOfRows() const { return row >= kLeastRow && count / row <= kMostRows; }
 
   /// In how many turns the threads of a block move the slice, a piece each.
   int64_t turns() const;
@@ -35,12 +38,13 @@ public:
                         int64_t end) const;
   std::string fetchTurns(const std::string &to, const std::string &from, int64_t begin,
                          int64_t end) const;
-  /// Begins to copy all at once, by one warp, what is dense.
-  std::string fetchWhole(const std::string &to, const std::string &from, int64_t warp) const;
+  /// Begins to copy all rows, by one warp.
+  std::string fetchRows(const std::string &to, const std::string &from, int64_t warp) const;
   /// Asks for the lines of pieces of 16 bytes.
   std::string prefetch(const std::string &from) const;
 
 private:
+  static constexpr int64_t kLeastRow = 16, kMostRows = 16;
   std::string type, dims;     ///< as the templates have them
   int64_t count = 1, row = 1; ///< pieces: in all, and side by side on both sides
 };

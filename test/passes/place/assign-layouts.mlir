@@ -126,3 +126,24 @@ hydra.model @m version 1 {
     hydra.return y = %y, end = %end
   }
 }
+
+// -----
+
+// So is one whose rows are long, which are read as fast as whole chunks.
+// CHECK-LABEL: hydra.entry @cut_rows
+// CHECK: %[[T:.*]] = hydra.transpose {{.*}} {hydra.view}
+// CHECK-NOT: hydra.copy
+// CHECK: hydra.loop @{{.*}}(%[[T]], %s)
+hydra.model @m version 1 {
+  hydra.entry @cut_rows(%w: [4, 2, 64, 32] f32, %s: [2, 32, 8] f32) {
+    %t = hydra.transpose %w order = [1, 2, 0, 3]
+    %y, %end = hydra.scan axis = 1 chunk = 1 over(%b = %t) carry(%c = %s) {
+      %b1 = hydra.reshape %b shape = [2, 4, 32]
+      %m = hydra.matmul %b1, %c
+      %n = hydra.matmul %b1, %m transpose_a
+      %z = hydra.reshape %m shape = [2, 1, 4, 8]
+      hydra.yield %z, %n
+    }
+    hydra.return y = %y, end = %end
+  }
+}

@@ -384,6 +384,21 @@ template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const
 #endif
 }
 
+/// The same of rows of `Row` pieces that lie apart on one side or both: each lane asks for a row.
+template <int Row, int Count, typename... Dims>
+__device__ __forceinline__ void fetchRows(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
+#if __CUDA_ARCH__ >= 900
+  const int row = int(threadIdx.x) - warp * 32;
+  if (row >= 0 && row < Count / Row) {
+    int64 toOffset = 0, fromOffset = 0;
+    Offsets<Dims...>::split(row * Row, toOffset, fromOffset);
+    copyBulk(sharedAddress(to + toOffset), from + fromOffset, Row * 16, barrier);
+  }
+#else
+  fetchPieces<Count, Dims...>(to, from);
+#endif
+}
+
 /// Asks for the lines of pieces of 16 bytes that will be copied in the next iteration.
 template <int Count, typename... Dims>
 __device__ __forceinline__ void prefetchSlice(const uint4 *from) {
