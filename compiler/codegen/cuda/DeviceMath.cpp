@@ -20,11 +20,11 @@ Value *DeviceMath::choose(const char *instruction, Value *x, Value *y) {
 }
 
 Value *DeviceMath::exp(Value *x) {
-  return assembly("ex2.approx.f32 $0, $1;",
+  return assembly("ex2.approx.ftz.f32 $0, $1;",
                   b.CreateFMul(x, ConstantFP::get(x->getType(), 0x1.715476p0)));
 }
 
-Value *DeviceMath::reciprocal(Value *x) { return assembly("rcp.approx.f32 $0, $1;", x); }
+Value *DeviceMath::reciprocal(Value *x) { return assembly("rcp.approx.ftz.f32 $0, $1;", x); }
 
 VectorMath::SinCos DeviceMath::sinCos(Value *x) {
   auto number = [&](double value) { return ConstantFP::get(b.getDoubleTy(), value); };

@@ -35,7 +35,7 @@ struct LaunchShape {
 /// Of a block of a generated kernel; powers of two.
 struct RowThreads {
   int64_t ofShortRows = 128; ///< where a warp or less has a row: as many rows as these make
-  int64_t ofLongRow = 512;   ///< of a row that does not fit into registers
+  int64_t ofLongRow = 256;   ///< of a row that does not fit into registers
   int64_t atOnce = 0; ///< of all blocks, any number: what the device has room for; 0: unknown
 };
 
