@@ -314,10 +314,13 @@ struct CudaMatmul::Impl {
     aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment.c);
     int found = 0;
     std::vector<cublasLtMatmulHeuristicResult_t> guesses(static_cast<size_t>(algorithm) + 1);
-    const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
-        static_cast<cublasLtHandle_t>(library.handle), operation.get(), b->layout.get(),
-        a->layout.get(), c->layout.get(), c->layout.get(), preference,
-        static_cast<int>(guesses.size()), guesses.data(), &found);
+    const auto guess = [&](std::span<cublasLtMatmulHeuristicResult_t> best, int &count) {
+      return lt().cublasLtMatmulAlgoGetHeuristic(
+          static_cast<cublasLtHandle_t>(library.handle), operation.get(), b->layout.get(),
+          a->layout.get(), c->layout.get(), c->layout.get(), preference,
+          static_cast<int>(best.size()), best.data(), &count);
+    };
+    const cublasStatus_t status = guess(guesses, found);
     if (status == CUBLAS_STATUS_SUCCESS && found > 0 && found <= algorithm)
       throw NoSuchAlgorithm(
           fmt::format("cuBLASLt has {} algorithms for this matmul; the plan asks for number {}",
@@ -331,8 +334,19 @@ struct CudaMatmul::Impl {
            : spec.scaling == MatmulScales::Blocks ? " with scales of blocks"
                                                   : "",
            support::irName(spec.c.dtype));
+    // Blocks that count who takes which tile need the counter filled before each call, which takes
+    // longer than it gains. Of algorithms without workspace the first has the same kernel
+    // otherwise.
+    if (algorithm == 0 && chosen.workspaceSize > 0 && chosen.workspaceSize <= kCounterBytes) {
+      prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{0});
+      cublasLtMatmulHeuristicResult_t without = {};
+      if (guess({&without, 1}, found) == CUBLAS_STATUS_SUCCESS && found > 0)
+        chosen = without;
+    }
   }
 
+  /// A workspace of so few bytes at most holds no sums of parts.
+  static constexpr size_t kCounterBytes = 64;
   bool swapped = false;
 };
 
