@@ -357,6 +357,11 @@ LogicalResult EmbeddingOp::inferTypes(TypeInference &infer, Adaptor op,
       failed(infer.wantWeight(op.getTable(), "table")) ||
       failed(infer.wantRank(op.getTable(), "table", 2)))
     return failure();
+  const int64_t rows = infer.shape(op.getTable())[0];
+  if (Attribute padding = op.getPaddingAttr();
+      padding && (intValue(padding) < 0 || intValue(padding) >= rows))
+    return infer.fail("padding is " + Twine(intValue(padding)) + "; expected an id in [0, " +
+                      Twine(rows) + ")");
   SmallVector<int64_t> shape(infer.shape(op.getTokens()));
   shape.push_back(infer.shape(op.getTable())[1]);
   types.push_back(infer.tensor(shape, infer.element(op.getTable())));
@@ -426,10 +431,20 @@ void EmbeddingOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsign
 }
 
 void EmbeddingOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  Value dx = build::cast(b, getLoc(), g[0], b.getF32Type());
-  Value grad = EmbeddingGradOp::create(b, getLoc(), getTokens(), dx,
+  const Location loc = getLoc();
+  Value dx = build::cast(b, loc, g[0], b.getF32Type());
+  if (Attribute padding = getPaddingAttr()) {
+    const RankedTensorType type = build::typeOf(dx), ids = build::typeOf(getTokens());
+    Value id = build::constant(b, loc, ids, static_cast<double>(intValue(padding)));
+    Value is = CompareOp::create(b, loc, getTokens(), id, Predicate::eq);
+    SmallVector<int64_t> column(ids.getShape());
+    column.push_back(1);
+    is = build::broadcast(b, loc, build::reshape(b, loc, is, column), type.getShape());
+    dx = SelectOp::create(b, loc, is, build::constant(b, loc, type, 0.0), dx);
+  }
+  Value grad = EmbeddingGradOp::create(b, loc, getTokens(), dx,
                                        b.getI64IntegerAttr(build::shapeOf(getTable())[0]));
-  grads[1] = build::cast(b, getLoc(), grad, build::typeOf(getTable()).getElementType());
+  grads[1] = build::cast(b, loc, grad, build::typeOf(getTable()).getElementType());
 }
 
 LogicalResult EmbeddingGradOp::inferTypes(TypeInference &infer, Adaptor op,

@@ -117,9 +117,13 @@ def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [EightBitOperandsTrait,
   let description = [{
     `%x = hydra.embedding %tokens, %table`: `tokens [...] i32`, `table [V, D]`, `x [..., D]`. Ids
     outside `[0, V)` are an error where a program is given them, and rows of NaN where it computes them. Of a table of i8 the rows are too.
+    `padding = N`: no gradient flows from rows with the id N, one of `[0, V)`, into the table. It changes no value.
   }];
-  let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$table);
+  let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$table, Hydra_Optional<Hydra_Int>:$padding);
   let results = (outs Hydra_Value:$x);
+  let builders = [OpBuilder<(ins "::mlir::Value":$tokens, "::mlir::Value":$table), [{
+    build($_builder, $_state, tokens, table, ::mlir::Attribute());
+  }]>];
 }
 
 def EmbeddingGradOp : Hydra_GatherLikeOp<"embedding_grad"> {

@@ -153,6 +153,26 @@ hydra.model @m version 1 bound {} {
 // -----
 
 hydra.model @m version 1 bound {} {
+  hydra.entry @e(%t: tensor<2xi32>, %w: tensor<6x4xf32>) {
+    // expected-error@+1 {{hydra.embedding: padding is -1; expected an id in [0, 6)}}
+    %y = hydra.embedding %t, %w padding = -1 : tensor<2xi32>, tensor<6x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%t: tensor<2xi32>, %w: tensor<6x4xf32>) {
+    // expected-error@+1 {{hydra.embedding: padding is 6; expected an id in [0, 6)}}
+    %y = hydra.embedding %t, %w padding = 6 : tensor<2xi32>, tensor<6x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
   hydra.entry @e(%t: tensor<2xf32>, %g: tensor<2x4xf32>) {
     // expected-error@+1 {{hydra.embedding_grad: token ids has elements of f32; expected i32}}
     %y = hydra.embedding_grad %t, %g rows = 6 : tensor<2xf32>, tensor<2x4xf32>

@@ -48,6 +48,29 @@ hydra.model @tied version 1 {
 
 // -----
 
+// The gradient of rows with the id of padding is left out of the table's. The lookup keeps the attribute, and is one of its
+// own beside one without.
+// CHECK-LABEL: hydra.model @padded
+// CHECK: %[[PADDED:.*]] = hydra.embedding %tokens, %table padding = 6
+// CHECK: %[[OTHER:.*]] = hydra.embedding %tokens, %table : tensor<2x3xi32>
+// CHECK: %[[ID:.*]] = hydra.constant {{.*}} value = 6
+// CHECK: %[[IS:.*]] = hydra.compare %tokens, %[[ID]] is = "eq"
+// CHECK: %[[COLUMN:.*]] = hydra.reshape %[[IS]] shape = [2, 3, 1]
+// CHECK: %[[ROWS:.*]] = hydra.broadcast %[[COLUMN]] shape = [2, 3, 4]
+// CHECK: %[[KEPT:.*]] = hydra.select %[[ROWS]], %{{.*}}, %{{.*}} : tensor<2x3x4xi1>
+// CHECK: hydra.embedding_grad %tokens, %[[KEPT]] rows = 7
+hydra.model @padded version 1 {
+  hydra.symbols dims(V = 7)
+  hydra.param @table [V, 4] init = normal(1.0)
+  hydra.entry @loss(%tokens: [2, 3] i32) {
+    %loss = hydra.let mean(embedding(%tokens, @table, padding = V - 1) * embedding(%tokens, @table), [0, 1, 2])
+    %number = hydra.reshape %loss shape = []
+    hydra.return loss = %number
+  }
+}
+
+// -----
+
 // The derivative of attention computes scores again, with their cap and mask.
 // CHECK-LABEL: hydra.model @capped
 // CHECK: %{{.*}}, %[[LSE:.*]] = hydra.attention {{.*}} cap = 5.000000e+01 causal saving scale = 5.000000e-01 window = 3

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace hydra;
@@ -135,6 +136,50 @@ TEST(GradientOfDetached, IsThatOfAConstant) {
   for (int64_t i = 0; i < 5; ++i)
     EXPECT_DOUBLE_EQ(gradients.lookup("grad.x").data[i],
                      values.lookup("x").data[i] * values.lookup("weight").data[i]);
+}
+
+TEST(GradientOfEmbedding, LeavesOutThePaddingOfALookup) {
+  for (const int64_t padding : {0, 2, 3}) {
+    SmallModel model;
+    model.parameters = {{"table", {4, 3}}};
+    model.ids = {{"tokens", {2, 5}, 4}};
+    model.resultShape = {2, 5, 3};
+    model.code = "    %y = hydra.embedding %tokens, %table\n";
+    TensorMap values = model.values(5);
+    values["tokens"].data = {0, 2, 2, 1, 0, /**/ 3, 2, 1, 1, 0};
+    TensorMap expected = gradientsAt(model, values);
+    model.code =
+        "    %y = hydra.embedding %tokens, %table padding = " + std::to_string(padding) + "\n";
+    const TensorMap gradients = gradientsAt(model, values);
+    for (const char *same : {"loss", "result"})
+      EXPECT_TRUE(sameBits(gradients.lookup(same), expected[same])) << same;
+    double *row = expected["grad.table"].data.data() + padding * 3;
+    ASSERT_NE(*row, 0.0);
+    std::fill(row, row + 3, 0.0);
+    EXPECT_TRUE(sameBits(gradients.lookup("grad.table"), expected["grad.table"])) << padding;
+  }
+}
+
+TEST(GradientOfEmbedding, KeepsThatOfATiedHead) {
+  SmallModel model; // scores of what was looked up in the same table
+  model.parameters = {{"table", {4, 3}}};
+  model.ids = {{"tokens", {5}, 4}};
+  model.resultShape = {5, 4};
+  const auto code = [](const std::string &attribute, const char *through) {
+    return "    %x = hydra.embedding %tokens, %table" + attribute + "\n" + through +
+           "    %y = hydra.linear %in, %table\n";
+  };
+  model.code = code(" padding = 1", "    %in = hydra.mul %x, %x\n");
+  TensorMap values = model.values(5);
+  values["tokens"].data = {1, 2, 1, 1, 0};
+  const RefTensor found = gradientsAt(model, values).lookup("grad.table");
+  // Of the head alone, and of both.
+  model.code = code("", "    %held = hydra.detach %x\n    %in = hydra.mul %held, %held\n");
+  const RefTensor head = gradientsAt(model, values).lookup("grad.table");
+  model.code = code("", "    %in = hydra.mul %x, %x\n");
+  const RefTensor both = gradientsAt(model, values).lookup("grad.table");
+  for (int64_t i = 0; i < 12; ++i)
+    EXPECT_DOUBLE_EQ(found.data[i], (i / 3 == 1 ? head : both).data[i]) << i;
 }
 
 TEST(GradientOfIntegers, StopsAtACastToWholeNumbers) {
