@@ -23,7 +23,20 @@ enum class Projections { Separate, Stacked, PerHead };
 /// Norms of queries and keys: none; of each head; of all heads together.
 enum class HeadNorm { None, EachHead, AllHeads };
 
-enum class Activation { Silu, Gelu, GeluTanh, Relu };
+enum class Activation {
+  Silu,
+  Gelu,        ///< by the error function
+  GeluTanh,    ///< by tanh
+  GeluClipped, ///< by the error function, at most 10
+  QuickGelu,   ///< x · sigmoid(1.702 x)
+  Relu,
+  Relu2, ///< squared
+  Relu6, ///< at most 6
+  LeakyRelu,
+  Sigmoid,
+  Tanh,
+  Linear
+};
 
 /// Rotary positions. Pair i of `width` channels (i, i + width/2) is turned by position · f(i),
 /// where f(i) is base^(-2i/width), scaled for contexts that are longer than those of training.

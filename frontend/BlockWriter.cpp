@@ -155,8 +155,24 @@ private:
       return "gelu(" + x + ")";
     case Activation::Gelu:
       return "@erf_gelu(" + x + ")";
-    case Activation::Relu:
-      return "max(" + x + ", 0.0)";
+    case Activation::GeluClipped:
+      return "min(@erf_gelu(" + x + "), 10.0)";
+    case Activation::QuickGelu:
+      return "@quick_gelu(" + x + ")";
+    case Activation::Relu: // of a tie, the gradient goes to the first
+      return "max(0.0, " + x + ")";
+    case Activation::Relu2:
+      return "@relu2(" + x + ")";
+    case Activation::Relu6:
+      return "min(6.0, max(0.0, " + x + "))";
+    case Activation::LeakyRelu:
+      return "@leaky_relu(" + x + ")";
+    case Activation::Sigmoid:
+      return "sigmoid(" + x + ")";
+    case Activation::Tanh:
+      return "tanh(" + x + ")";
+    case Activation::Linear:
+      return x;
     }
     return x;
   }
@@ -227,11 +243,30 @@ private:
 } // namespace
 
 std::string blockDefinitions(const ModelWords &words) {
-  std::string text;
-  if (words.a.activation == Activation::Gelu)
-    text += "\n  // GELU by the error function; the operation `gelu` is its form by tanh.\n"
-            "  hydra.def @erf_gelu(%u) = %u * 0.5 * (1.0 + erf(%u * (1 / sqrt(2.0))))\n";
-  return text;
+  switch (words.a.activation) {
+  case Activation::Gelu:
+  case Activation::GeluClipped:
+    return "\n  // GELU by the error function; the operation `gelu` is its form by tanh.\n"
+           "  hydra.def @erf_gelu(%u) = %u * 0.5 * (1.0 + erf(%u * (1 / sqrt(2.0))))\n";
+  case Activation::QuickGelu:
+    return "\n  // GELU by the logistic function.\n"
+           "  hydra.def @quick_gelu(%u) = %u * sigmoid(%u * 1.702)\n";
+  case Activation::Relu2:
+    return "\n  // The square of what is positive.\n"
+           "  hydra.def @relu2(%u) = max(0.0, %u) * max(0.0, %u)\n";
+  case Activation::LeakyRelu:
+    return "\n  // A hundredth of what is negative.\n"
+           "  hydra.def @leaky_relu(%u) = max(%u * 0.01, %u)\n";
+  case Activation::Silu:
+  case Activation::GeluTanh:
+  case Activation::Relu:
+  case Activation::Relu6:
+  case Activation::Sigmoid:
+  case Activation::Tanh:
+  case Activation::Linear:
+    return "";
+  }
+  return "";
 }
 
 std::string blockBody(const ModelWords &words) { return Block(words).body(); }

@@ -41,19 +41,43 @@ void readHeadWidth(Config &config, Architecture &a) {
 
 Activation readActivation(Config &config, std::string_view field, std::string_view otherwise) {
   const std::string name = config.text(field, std::string(otherwise));
-  if (name == "silu" || name == "swish")
-    return Activation::Silu;
-  if (name == "gelu" || name == "gelu_python")
-    return Activation::Gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast")
-    return Activation::GeluTanh;
-  if (name == "relu")
-    return Activation::Relu;
-  config.reject(field, "silu, gelu, gelu_new, gelu_pytorch_tanh or relu");
+  std::string known;
+  for (const auto &[word, activation] : kActivations) {
+    if (word == name)
+      return activation;
+    known += fmt::format("{}{}",
+                         known.empty()                                ? ""
+                         : &word == &std::end(kActivations)[-1].first ? " or "
+                                                                      : ", ",
+                         word);
+  }
+  config.reject(field, known);
 }
 
 bool readLayerTypes(Config &config, Architecture &a) {
   const auto types = config.findTexts("layer_types");
+/// The names of transformers. Some differ by the rounding of a constant, or by who computes it.
+constexpr std::pair<std::string_view, Activation> kActivations[] = {
+    {"silu", Activation::Silu},
+    {"swish", Activation::Silu},
+    {"gelu", Activation::Gelu},
+    {"gelu_python", Activation::Gelu},
+    {"gelu_10", Activation::GeluClipped},
+    {"gelu_new", Activation::GeluTanh},
+    {"gelu_fast", Activation::GeluTanh},
+    {"gelu_accurate", Activation::GeluTanh},
+    {"gelu_pytorch_tanh", Activation::GeluTanh},
+    {"gelu_python_tanh", Activation::GeluTanh},
+    {"quick_gelu", Activation::QuickGelu},
+    {"relu", Activation::Relu},
+    {"relu2", Activation::Relu2},
+    {"relu6", Activation::Relu6},
+    {"leaky_relu", Activation::LeakyRelu},
+    {"sigmoid", Activation::Sigmoid},
+    {"tanh", Activation::Tanh},
+    {"linear", Activation::Linear},
+};
+
   if (!types)
     return false;
   if (types->size() != static_cast<size_t>(a.layers))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes goldens of GPT-2 whose scores are divided by the number of their layer, by its formulas, written out in plain
-Python. The case without that division shows that these are the formulas of goldens/gpt2, which transformers computed.
+"""Makes goldens of GPT-2 whose scores are divided by the number of their layer, and with each activation, by its formulas,
+written out in plain Python. The case without either shows that these are the formulas of goldens/gpt2, which transformers
+computed.
 
 For every case, OUT/<case>/ gets config.json, model.safetensors with random weights under the names of transformers, and
 golden.safetensors as make-goldens.py has it, without gradients.
@@ -15,11 +16,28 @@ from formulas import VOCABULARY, add, dot, rounded, rows_of, softmax, write_gold
 BASE = dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=VOCABULARY, n_embd=16, n_layer=3, n_head=4,
             n_positions=32, activation_function="gelu_new", layer_norm_epsilon=1e-5, initializer_range=0.02,
             scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, dtype="float32")
+
+# As transformers has them.
+ACTIVATIONS = {
+    "gelu_new": lambda x: 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3))),
+    "silu": lambda x: x * sigmoid(x),
+    "gelu": lambda x: 0.5 * x * (1.0 + math.erf(x / math.sqrt(2.0))),
+    "gelu_10": lambda x: min(ACTIVATIONS["gelu"](x), 10.0),
+    "quick_gelu": lambda x: x * sigmoid(1.702 * x),
+    "relu": lambda x: max(x, 0.0),
+    "relu2": lambda x: max(x, 0.0) ** 2,
+    "relu6": lambda x: min(max(x, 0.0), 6.0),
+    "leaky_relu": lambda x: x if x > 0.0 else 0.01 * x,
+    "sigmoid": lambda x: sigmoid(x),
+    "tanh": math.tanh,
+    "linear": lambda x: x,
+}
+
 CASES = {
     "gpt2-plain": dict(BASE, n_layer=2),
     "gpt2-by-layer": dict(BASE, scale_attn_by_inverse_layer_idx=True),
     "gpt2-by-layer-alone": dict(BASE, scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False),
-}
+} | {f"gpt2-{name}": dict(BASE, n_layer=1, activation_function=name) for name in ACTIVATIONS if name != "gelu_new"}
 
 
 def shapes(c):
@@ -45,6 +63,8 @@ def make_weights(c, r):
         mean = 1.0 if ".ln_" in name and name.endswith(".weight") else 0.0
         # Scores differ enough that their scale is seen.
         scale = 0.2 if len(shape) == 1 else 0.6 if "c_attn" in name else 0.5 if "wte" in name else 0.25
+        if "c_fc" in name and c["activation_function"] in ("gelu_10", "relu6"):
+            scale = 1.5  # beyond their bounds
         weights[name] = shape, [rounded(mean + scale * r.gauss(0.0, 1.0)) for _ in range(math.prod(shape))]
     return weights
 
@@ -90,13 +110,14 @@ class Model:
             at = f"transformer.h.{layer}."
             mixed = self.attention(at + "attn.", layer, [self.norm(at + "ln_1", x) for x in xs])
             xs = [add(x, m) for x, m in zip(xs, mixed)]
-            inner = [[gelu(a) for a in self.linear(at + "mlp.c_fc", self.norm(at + "ln_2", x))] for x in xs]
+            activated = ACTIVATIONS[self.c["activation_function"]]
+            inner = [[activated(a) for a in self.linear(at + "mlp.c_fc", self.norm(at + "ln_2", x))] for x in xs]
             xs = [add(x, self.linear(at + "mlp.c_proj", a)) for x, a in zip(xs, inner)]
         return [[dot(row, x) for row in table] for x in (self.norm("transformer.ln_f", x) for x in xs)]
 
 
-def gelu(x):
-    return 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3)))
+def sigmoid(x):
+    return 1.0 / (1.0 + math.exp(-x))
 
 
 if __name__ == "__main__":

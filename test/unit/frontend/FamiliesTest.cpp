@@ -152,9 +152,11 @@ TEST(Families, RefuseSizesThatDoNotFit) {
             "config.json: hidden_size is 18; expected a multiple of num_attention_heads, 4");
   EXPECT_EQ(problem(with(llama(), R"({"num_hidden_layers": 1025})")),
             "config.json: num_hidden_layers is 1025; expected an integer from 1 to 1024");
-  EXPECT_EQ(problem(with(llama(), R"({"hidden_act": "mish"})")),
-            "config.json: hidden_act is \"mish\"; expected silu, gelu, gelu_new, gelu_pytorch_tanh "
-            "or relu");
+  EXPECT_EQ(
+      problem(with(llama(), R"({"hidden_act": "mish"})")),
+      "config.json: hidden_act is \"mish\"; expected silu, swish, gelu, gelu_python, gelu_10, "
+      "gelu_new, gelu_fast, gelu_accurate, gelu_pytorch_tanh, gelu_python_tanh, quick_gelu, relu, "
+      "relu2, relu6, leaky_relu, sigmoid, tanh or linear");
   EXPECT_EQ(
       problem(with(llama(), R"({"head_dim": 5})")),
       "config.json: rotary positions turn 5 of the 5 channels of a head; expected pairs of them");
