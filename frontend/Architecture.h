@@ -45,7 +45,6 @@ struct Rotary {
 
   int64_t width = 0; ///< of the channels of a head, the first ones
   double base = 1.0e4;
-  std::optional<double> localBase; ///< of layers with a window; these have no scaling
   Scaling scaling = Scaling::None;
   double factor = 1.0;
   int64_t original = 0;           ///< positions of training
@@ -85,13 +84,15 @@ struct Architecture {
   int64_t window = 0;             ///< 0: none
   std::vector<bool> slides;       ///< which layers have it; empty: all
   std::optional<Rotary> rotary;   ///< or else learned positions
+  std::optional<Rotary> localRotary; ///< of layers with a window, where these have others
   int64_t positions = 0;          ///< learned ones
 
   bool gated = true, mlpBias = false, fusedGate = false;
   Activation activation = Activation::Silu;
   int64_t experts = 0, chosen = 0; ///< gated MLPs, of which each token has some; 0: it is one
 
-  double embeddingScale = 1.0; ///< 0: the root of the hidden size
+  double embeddingScale = 1.0;    ///< 0: the root of the hidden size
+  std::optional<int64_t> padding; ///< the id whose row of the table no lookup trains
   bool tied = false;
   std::optional<double> logitCap; ///< logits become cap · tanh(logit / cap)
 

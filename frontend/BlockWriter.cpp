@@ -115,7 +115,7 @@ private:
     if (!fullLayers.empty())
       line("// Some layers see everything, the others a window.");
     if (a.rotary) {
-      if (a.rotary->localBase) {
+      if (a.localRotary) {
         choose("%q", turned(words, q, false), turned(words, q, true));
         choose("%k", turned(words, k, false), turned(words, k, true));
       } else {

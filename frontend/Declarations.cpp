@@ -59,13 +59,11 @@ private:
     }
     dims.emplace_back("V", a.vocabulary);
 
-    auto real = [&](std::vector<std::string> &line, const char *name, double value) {
+    auto real = [&](std::vector<std::string> &line, const std::string &name, double value) {
       line.push_back(fmt::format("{} = {}", name, realText(value)));
     };
-    if (a.rotary)
-      real(reals[0], "rope", a.rotary->base);
-    if (a.rotary && a.rotary->localBase)
-      real(reals[0], "local_rope", *a.rotary->localBase);
+    for (const RotaryWords &rotary : words.rotaries())
+      real(reals[0], rotary.named("rope"), rotary.r.base);
     real(reals[0], "eps", a.eps);
     if (a.queryScale > 0 && a.queryScale != 1.0)
       real(reals[0], "query", a.queryScale);
@@ -73,28 +71,32 @@ private:
       real(reals[0], "score_cap", *a.scoreCap);
     if (a.logitCap)
       real(reals[0], "logit_cap", *a.logitCap);
-    collectScaling(real);
+    for (const RotaryWords &rotary : words.rotaries())
+      collectScaling(rotary, real);
   }
 
-  template <typename Real> void collectScaling(Real real) {
+  template <typename Real> void collectScaling(const RotaryWords &rotary, Real real) {
     using enum Rotary::Scaling;
-    if (!a.rotary || a.rotary->scaling == None)
+    const Rotary &r = rotary.r;
+    if (r.scaling == None)
       return;
-    const Rotary &r = *a.rotary;
+    auto number = [&](const char *name, double value) {
+      real(reals[1], rotary.named(name), value);
+    };
     if (r.scaling != LongRope)
-      real(reals[1], "factor", r.factor);
+      number("factor", r.factor);
     if (r.scaling == Llama3) {
-      real(reals[1], "low", r.low);
-      real(reals[1], "high", r.high);
+      number("low", r.low);
+      number("high", r.high);
     }
     if (r.scaling == Yarn) {
-      real(reals[1], "fast", r.fast);
-      real(reals[1], "slow", r.slow);
+      number("fast", r.fast);
+      number("slow", r.slow);
     }
     if (r.scaling == Yarn || r.scaling == LongRope)
-      real(reals[1], "sharpness", r.attention);
+      number("sharpness", r.attention);
     if (r.scaling != Linear)
-      dims.emplace_back("trained", r.original);
+      dims.emplace_back(rotary.named("trained"), r.original);
   }
 
   std::string derived() const {
@@ -108,17 +110,21 @@ private:
       derive("Dq", "H * hd", "width of all heads");
     if (words.groups())
       derive("Dk", "Hk * hd", "width of all key heads");
-    if (a.rotary && a.rotary->scaling == Rotary::Scaling::Yarn) {
+    for (const RotaryWords &rotary : words.rotaries()) {
+      if (rotary.r.scaling != Rotary::Scaling::Yarn)
+        continue;
       // The pair that turns so often within the positions of training.
       auto pair = [&](const char *turns) {
-        return fmt::format("{} * log(trained / ({} * 6.283185307179586)) / (2.0 * log(rope))",
-                           words.turned(), turns);
+        return fmt::format("{} * log({} / ({} * 6.283185307179586)) / (2.0 * log({}))",
+                           words.turned(), rotary.named("trained"), rotary.named(turns),
+                           rotary.named("rope"));
       };
-      const char *down = a.rotary->truncate ? "floor" : "", *up = a.rotary->truncate ? "ceil" : "";
-      derive("first", fmt::format("max(real({}({})), 0.0)", down, pair("fast")),
+      const char *down = rotary.r.truncate ? "floor" : "", *up = rotary.r.truncate ? "ceil" : "";
+      derive(rotary.named("first"), fmt::format("max(real({}({})), 0.0)", down, pair("fast")),
              "pair from which on it turns slower");
-      derive("last", fmt::format("min(real({}({})), {} - 1.0)", up, pair("slow"), words.turned()),
-             "pair that turns slower by factor");
+      derive(rotary.named("last"),
+             fmt::format("min(real({}({})), {} - 1.0)", up, pair("slow"), words.turned()),
+             ("pair that turns slower by " + rotary.named("factor")).c_str());
     }
     return table(rows, "  ");
   }

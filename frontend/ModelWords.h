@@ -5,8 +5,25 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hydra::frontend {
+
+/// Rotary positions of some layers, and how their symbols are called.
+struct RotaryWords {
+  const Rotary &r;
+  bool two;                ///< whether other layers have others
+  std::string_view prefix; ///< of the names of their symbols
+
+  /// Whether they are tables of cosines and sines, which `hydra.rope` does not compute.
+  bool tabulates() const {
+    using enum Rotary::Scaling;
+    return r.scaling != None && r.scaling != Dynamic;
+  }
+  std::string named(std::string_view symbol) const {
+    return std::string(prefix) + std::string(symbol);
+  }
+};
 
 struct ModelWords {
   explicit ModelWords(const Architecture &a) : a(a) {}
@@ -18,10 +35,14 @@ struct ModelWords {
   /// Whether keys have a number of heads for themselves.
   bool groups() const { return a.projections == Projections::Separate || a.keyHeads != a.heads; }
   bool partialRotary() const { return a.rotary && a.rotary->width != a.headWidth; }
-  /// Whether rotary positions are tables of cosines and sines, which `hydra.rope` does not compute.
-  bool tabulates() const {
-    using enum Rotary::Scaling;
-    return a.rotary && a.rotary->scaling != None && a.rotary->scaling != Dynamic;
+  /// Rotary positions of all layers, or of those without window and of those with one.
+  std::vector<RotaryWords> rotaries() const {
+    std::vector<RotaryWords> all;
+    if (a.rotary)
+      all.push_back({*a.rotary, a.localRotary.has_value(), ""});
+    if (a.localRotary)
+      all.push_back({*a.localRotary, true, "local_"});
+    return all;
   }
   bool hasLayerKinds() const { return a.window > 0 && !a.slides.empty(); }
 

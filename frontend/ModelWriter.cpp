@@ -13,7 +13,9 @@ namespace hydra::frontend {
 /// Token ids to hidden states.
 static std::string trunk(const ModelWords &words) {
   const Architecture &a = words.a;
-  std::string start = "embedding(%tokens, @tok_emb)";
+  std::string start =
+      fmt::format("embedding(%tokens, @tok_emb{})",
+                  a.padding ? fmt::format(", padding = {}", *a.padding) : std::string());
   if (a.embeddingScale == 0)
     start += " * sqrt(D)";
   else if (a.embeddingScale != 1.0)

@@ -34,59 +34,69 @@ std::string chooseByPair(const std::string &name, const std::vector<double> &num
   return text;
 }
 
-std::string frequencies(const ModelWords &words) {
-  const Rotary &r = *words.a.rotary;
-  switch (r.scaling) {
+/// What the layers are whose positions these are, where others have others.
+std::string whose(const RotaryWords &rotary) {
+  return !rotary.two             ? ""
+         : rotary.prefix.empty() ? ", in layers without window"
+                                 : ", in layers with a window";
+}
+
+std::string frequencies(const RotaryWords &rotary) {
+  const std::string factor = rotary.named("factor"), trained = rotary.named("trained"),
+                    low = rotary.named("low"), high = rotary.named("high"),
+                    first = rotary.named("first"), last = rotary.named("last");
+  switch (rotary.r.scaling) {
   case None:
   case Dynamic:
     return "";
   case Linear:
-    return words.a.rotary->localBase ? "    %frequency = hydra.let %plain / stretch\n"
-                                     : "    %frequency = hydra.let %plain / factor\n";
+    return fmt::format("    %frequency = hydra.let %plain / {}\n", factor);
   case Llama3:
-    return "    // A pair keeps its speed if it turns `high` times or more within the positions of "
-           "training, and is\n"
-           "    // slower by `factor` if it turns `low` times or less.\n"
-           "    %turns = hydra.let %plain * (trained / 6.283185307179586)\n"
-           "    %keeps = hydra.let min(max((%turns - low) * (1 / (high - low)), 0.0), 1.0)\n"
-           "    %frequency = hydra.let %plain * (%keeps + (1.0 - %keeps) / factor)\n";
+    return fmt::format(
+        "    // A pair keeps its speed if it turns `{0}` times or more within the positions of "
+        "training, and is\n"
+        "    // slower by `{1}` if it turns `{2}` times or less.\n"
+        "    %turns = hydra.let %plain * ({3} / 6.283185307179586)\n"
+        "    %keeps = hydra.let min(max((%turns - {2}) * (1 / ({0} - {2})), 0.0), 1.0)\n"
+        "    %frequency = hydra.let %plain * (%keeps + (1.0 - %keeps) / {1})\n",
+        high, factor, low, trained);
   case Yarn:
-    return "    // Pairs before `first` keep their speed, and from `last` on are slower by "
-           "`factor`.\n"
-           "    %slows = hydra.let min(max((%pair - first) * (1 / max(last - first, 0.001)), 0.0), "
-           "1.0)\n"
-           "    %frequency = hydra.let %plain * (1.0 - %slows + %slows / factor)\n";
+    return fmt::format(
+        "    // Pairs before `{0}` keep their speed, and from `{1}` on are slower by `{2}`.\n"
+        "    %slows = hydra.let min(max((%pair - {0}) * (1 / max({1} - {0}, 0.001)), 0.0), 1.0)\n"
+        "    %frequency = hydra.let %plain * (1.0 - %slows + %slows / {2})\n",
+        first, last, factor);
   case LongRope:
     return "    // What each pair is slower by, in contexts of up to the positions of training and "
            "in longer ones.\n" +
-           chooseByPair("short", r.shortFactors) + chooseByPair("long", r.longFactors) +
-           "    %slower = hydra.let when(length <= trained, %short, %long)\n"
-           "    %frequency = hydra.let %plain / %slower\n";
+           chooseByPair("short", rotary.r.shortFactors) +
+           chooseByPair("long", rotary.r.longFactors) +
+           fmt::format("    %slower = hydra.let when(length <= {}, %short, %long)\n"
+                       "    %frequency = hydra.let %plain / %slower\n",
+                       trained);
   }
   return "";
 }
 
 /// Tables of cosines and sines.
-std::string turnsDefinition(const ModelWords &words) {
-  const Rotary &r = *words.a.rotary;
-  const std::string width = words.turned(), base = r.localBase ? "theta" : "rope";
-  const bool sharp = r.scaling == Yarn || r.scaling == LongRope;
+std::string turnsDefinition(const ModelWords &words, const RotaryWords &rotary) {
+  const bool sharp = rotary.r.scaling == Yarn || rotary.r.scaling == LongRope;
   return fmt::format(
       "\n"
-      "  // Cosine and sine of the angles [S, 1, {0} / 2] by which pairs of channels turn.\n"
-      "  hydra.def @turns(){1} {{\n"
+      "  // Cosine and sine of the angles [S, 1, {0} / 2] by which pairs of channels turn{1}.\n"
+      "  hydra.def @{2}() {{\n"
       "    %position = hydra.let when(continued, iota(axis = 1, shape = [B, S, 1, 1], dtype = f32, "
       "positions),\n"
       "                               iota(axis = 0, shape = [S, 1, 1], dtype = f32))\n"
       "    %pair = hydra.iota shape = [1, 1, {0} / 2] axis = 2 dtype = f32\n"
-      "    %plain = hydra.let exp(%pair * (-2.0 * log({2}) / {0}))\n"
-      "{3}"
+      "    %plain = hydra.let exp(%pair * (-2.0 * log({3}) / {0}))\n"
+      "{4}"
       "    %angle = hydra.let %position * %frequency\n"
-      "    %cos, %sin = hydra.let cos(%angle){4}, sin(%angle){4}\n"
+      "    %cos, %sin = hydra.let cos(%angle){5}, sin(%angle){5}\n"
       "    hydra.yield %cos, %sin\n"
       "  }}\n",
-      width, r.localBase ? " reals(theta, stretch)" : "", base, frequencies(words),
-      sharp ? " * sharpness" : "");
+      words.turned(), whose(rotary), rotary.named("turns"), rotary.named("rope"),
+      frequencies(rotary), sharp ? " * " + rotary.named("sharpness") : "");
 }
 
 /// Pairs (i, i + R/2) of the first R channels by those tables.
@@ -108,68 +118,81 @@ std::string rotateByTables(const ModelWords &words) {
 }
 
 /// The base of `hydra.rope`; with dynamic scaling it grows with the context.
-std::string baseOf(const ModelWords &words) {
-  if (words.a.rotary->scaling != Dynamic)
-    return "rope";
-  return fmt::format("rope * pow(max(factor * length / trained - factor + 1.0, 1.0), {0} / ({0} - 2.0))",
-                     words.turned());
+std::string baseOf(const ModelWords &words, const RotaryWords &rotary) {
+  if (rotary.r.scaling != Dynamic)
+    return rotary.named("rope");
+  return fmt::format("{1} * pow(max({2} * length / {3} - {2} + 1.0, 1.0), {0} / ({0} - 2.0))",
+                     words.turned(), rotary.named("rope"), rotary.named("factor"),
+                     rotary.named("trained"));
+}
+
+/// The definition that turns without tables; where layers differ, @rotate is the one by tables.
+std::string rotateName(const RotaryWords &rotary) {
+  return !rotary.two ? "rotate" : rotary.prefix.empty() ? "full_rotate" : "local_rotate";
 }
 
 /// The form of one `hydra.rope`, on a part of each head or with a longer base.
-std::string rotateDefinition(const ModelWords &words) {
-  const std::string base = words.a.rotary->localBase ? "theta" : baseOf(words);
-  const char *reals = words.a.rotary->localBase ? " reals(theta)" : "";
+std::string rotateDefinition(const ModelWords &words, const RotaryWords &rotary) {
+  const std::string base = baseOf(words, rotary);
   if (!words.partialRotary())
-    return fmt::format(
-        "\n"
-        "  // Rotary positions whose base grows in contexts longer than those of training.\n"
-        "  hydra.def @rotate(%x){} = {}\n",
-        reals, rope("%x", base));
+    return fmt::format("\n"
+                       "  // Rotary positions whose base grows in contexts longer than those of "
+                       "training{}.\n"
+                       "  hydra.def @{}(%x) = {}\n",
+                       whose(rotary), rotateName(rotary), rope("%x", base));
   return fmt::format(
       "\n"
       "  // %x [B, S, heads, hd] with rotary positions on the first R channels of every head.\n"
-      "  hydra.def @rotate(%x){} {{\n"
+      "  hydra.def @{}(%x) {{\n"
       "    %turned = hydra.slice %x axis = 3 start = 0 size = R\n"
       "    %rest = hydra.slice %x axis = 3 start = R size = hd - R\n"
       "    %y = hydra.let concat({}, %rest, axis = 3)\n"
       "    hydra.yield %y\n"
       "  }}\n",
-      reals, rope("%turned", base));
+      rotateName(rotary), rope("%turned", base));
 }
 
-bool isPlain(const ModelWords &words) {
-  return words.a.rotary->scaling == None && !words.partialRotary();
+bool isPlain(const ModelWords &words, const RotaryWords &rotary) {
+  return rotary.r.scaling == None && !words.partialRotary();
+}
+
+/// The names of the tables.
+std::string tables(const RotaryWords &rotary) {
+  const char *which = !rotary.two ? "" : rotary.prefix.empty() ? "full_" : "local_";
+  return fmt::format("%{0}cos, %{0}sin", which);
 }
 
 } // namespace
 
 std::string rotaryDefinitions(const ModelWords &words) {
-  if (!words.a.rotary || isPlain(words))
-    return "";
-  return words.tabulates() ? turnsDefinition(words) + rotateByTables(words)
-                           : rotateDefinition(words);
+  std::string text;
+  bool byTables = false;
+  for (const RotaryWords &rotary : words.rotaries()) {
+    if (rotary.tabulates())
+      text += turnsDefinition(words, rotary);
+    else if (!isPlain(words, rotary))
+      text += rotateDefinition(words, rotary);
+    byTables |= rotary.tabulates();
+  }
+  return byTables ? text + rotateByTables(words) : text;
 }
 
 std::string rotaryTables(const ModelWords &words) {
-  if (!words.tabulates())
-    return "";
-  if (!words.a.rotary->localBase)
-    return "    %cos, %sin = hydra.call @turns()\n";
-  return "    %full_cos, %full_sin = hydra.call @turns(theta = rope, stretch = factor)\n"
-         "    %local_cos, %local_sin = hydra.call @turns(theta = local_rope, stretch = 1.0)\n";
+  std::string text;
+  for (const RotaryWords &rotary : words.rotaries())
+    if (rotary.tabulates())
+      text += fmt::format("    {} = hydra.call @{}()\n", tables(rotary), rotary.named("turns"));
+  return text;
 }
 
 std::string turned(const ModelWords &words, const std::string &value, bool local) {
-  const std::string base = local ? "local_rope" : "rope";
-  const bool two = words.a.rotary->localBase.has_value();
-  if (words.tabulates()) {
-    const char *which = !two ? "" : local ? "local_" : "full_";
-    return fmt::format("@rotate({}, %{}cos, %{}sin)", value, which, which);
-  }
-  if (isPlain(words))
-    return rope(value, base);
-  return two ? fmt::format("@rotate({}, theta = {})", value, base)
-             : fmt::format("@rotate({})", value);
+  const std::vector<RotaryWords> rotaries = words.rotaries();
+  const RotaryWords &rotary = local ? rotaries.back() : rotaries.front();
+  if (rotary.tabulates())
+    return fmt::format("@rotate({}, {})", value, tables(rotary));
+  if (isPlain(words, rotary))
+    return rope(value, rotary.named("rope"));
+  return fmt::format("@{}({})", rotateName(rotary), value);
 }
 
 } // namespace hydra::frontend

@@ -13,8 +13,7 @@ std::string rotaryDefinitions(const ModelWords &words);
 /// A line of the trunk in front of the layers, if there is one.
 std::string rotaryTables(const ModelWords &words);
 
-/// A value [B, S, heads, hd] turned. `local`: as in layers with a window, where these have another
-/// base.
+/// A value [B, S, heads, hd] turned. `local`: as in layers with a window, where these have others.
 std::string turned(const ModelWords &words, const std::string &value, bool local);
 
 } // namespace hydra::frontend

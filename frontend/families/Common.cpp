@@ -5,6 +5,7 @@
 #include "runtime/support/Error.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace hydra::frontend {
 
@@ -29,6 +30,20 @@ void readSizes(Config &config, Architecture &a, bool tied) {
                   fmt::format("a divisor of num_attention_heads, {}", a.heads));
 }
 
+void readPadding(Config &config, Architecture &a, std::optional<int64_t> otherwise) {
+  constexpr std::string_view field = "pad_token_id";
+  const std::optional<int64_t> given =
+      config.findInteger(field, std::numeric_limits<int32_t>::min());
+  const std::optional<int64_t> id = config.json().contains(field) ? given : otherwise;
+  if (!id)
+    return;
+  if (*id < -a.vocabulary || *id >= a.vocabulary)
+    config.reject(field,
+                  fmt::format("an id from {} to {}, or null{}", -a.vocabulary, a.vocabulary - 1,
+                              given ? "" : fmt::format(" (missing, it is {})", *id)));
+  a.padding = *id < 0 ? *id + a.vocabulary : *id;
+}
+
 void readHeadWidth(Config &config, Architecture &a) {
   if (const auto width = config.findInteger("head_dim")) {
     a.headWidth = *width;
@@ -39,23 +54,6 @@ void readHeadWidth(Config &config, Architecture &a) {
   a.headWidth = a.hidden / a.heads;
 }
 
-Activation readActivation(Config &config, std::string_view field, std::string_view otherwise) {
-  const std::string name = config.text(field, std::string(otherwise));
-  std::string known;
-  for (const auto &[word, activation] : kActivations) {
-    if (word == name)
-      return activation;
-    known += fmt::format("{}{}",
-                         known.empty()                                ? ""
-                         : &word == &std::end(kActivations)[-1].first ? " or "
-                                                                      : ", ",
-                         word);
-  }
-  config.reject(field, known);
-}
-
-bool readLayerTypes(Config &config, Architecture &a) {
-  const auto types = config.findTexts("layer_types");
 /// The names of transformers. Some differ by the rounding of a constant, or by who computes it.
 constexpr std::pair<std::string_view, Activation> kActivations[] = {
     {"silu", Activation::Silu},
@@ -78,6 +76,23 @@ constexpr std::pair<std::string_view, Activation> kActivations[] = {
     {"linear", Activation::Linear},
 };
 
+Activation readActivation(Config &config, std::string_view field, std::string_view otherwise) {
+  const std::string name = config.text(field, std::string(otherwise));
+  std::string known;
+  for (const auto &[word, activation] : kActivations) {
+    if (word == name)
+      return activation;
+    known += fmt::format("{}{}",
+                         known.empty()                                ? ""
+                         : &word == &std::end(kActivations)[-1].first ? " or "
+                                                                      : ", ",
+                         word);
+  }
+  config.reject(field, known);
+}
+
+bool readLayerTypes(Config &config, Architecture &a) {
+  const auto types = config.findTexts("layer_types");
   if (!types)
     return false;
   if (types->size() != static_cast<size_t>(a.layers))

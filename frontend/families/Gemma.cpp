@@ -1,5 +1,5 @@
 // Gemma 2, with caps on scores and logits, and the text model of Gemma 3, with norms of queries and
-// keys and another rotary base where attention slides.
+// keys and other rotary positions where attention slides.
 #include "frontend/families/Common.h"
 #include "frontend/families/Families.h"
 
@@ -13,6 +13,7 @@ static void readGemma(Config &config, Architecture &a) {
   readSizes(config, a, /*tied=*/true);
   if (!config.has("num_key_value_heads"))
     config.reject("num_key_value_heads", "a number of heads");
+  readPadding(config, a, 0);
   a.headWidth = config.integer("head_dim", 1, 256);
   a.eps = config.positive("rms_norm_eps", 1.0e-6);
   a.activation = readActivation(config, "hidden_activation", "gelu_pytorch_tanh");
@@ -64,35 +65,31 @@ Architecture readGemma2(Config &config) {
   return a;
 }
 
-/// `rope_parameters` may have an object for each kind of layers.
-static Rotary readTwoRotaries(Config &config, Architecture &a, int64_t maxPositions) {
-  Rotary rotary;
-  const double local = config.positive("rope_local_base_freq", 1.0e4);
+/// Those of layers that see everything, and of those that slide. `rope_parameters` may have an
+/// object for each kind; in the older form the second have a base of their own and no scaling.
+static void readTwoRotaries(Config &config, Architecture &a, int64_t maxPositions) {
+  Rotary local;
+  local.base = config.positive("rope_local_base_freq", 1.0e4);
+  local.width = a.headWidth;
   std::optional<Config> both = config.findObject("rope_parameters");
   if (!both || !both->has("full_attention")) {
-    rotary = readRotary(config, a.headWidth, maxPositions, {.defaultBase = 1.0e6});
-    rotary.localBase = local;
-    return rotary;
+    a.rotary = readRotary(config, a.headWidth, maxPositions, {.defaultBase = 1.0e6});
+    a.localRotary = local;
+    return;
   }
-  const double base = config.positive("rope_theta", 1.0e6);
+  Rotary global;
+  global.base = config.positive("rope_theta", 1.0e6);
   if (config.has("rope_scaling"))
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
-  std::optional<Config> full = both->findObject("full_attention"),
-                        slides = both->findObject("sliding_attention");
+  const std::optional<Config> full = both->findObject("full_attention"),
+                              slides = both->findObject("sliding_attention");
   both->finish("rotary positions");
   if (!slides)
     both->reject("sliding_attention", "an object");
-  Rotary first;
-  first.base = local;
-  const Rotary other = readRotaryObject(*slides, first, a.headWidth, maxPositions, 1.0);
-  if (other.scaling != Rotary::Scaling::None)
-    slides->reject("rope_type", "default");
-  first.base = base;
-  rotary = readRotaryObject(*full, first, a.headWidth, maxPositions, 1.0);
-  wantWholeHeads(*slides, other, a.headWidth);
-  wantWholeHeads(*full, rotary, a.headWidth);
-  rotary.localBase = other.base;
-  return rotary;
+  a.rotary = readRotaryObject(*full, global, a.headWidth, maxPositions, 1.0);
+  a.localRotary = readRotaryObject(*slides, local, a.headWidth, maxPositions, 1.0);
+  wantWholeHeads(*full, *a.rotary, a.headWidth);
+  wantWholeHeads(*slides, *a.localRotary, a.headWidth);
 }
 
 Architecture readGemma3(Config &config) {
@@ -109,17 +106,12 @@ Architecture readGemma3(Config &config) {
   constexpr std::string_view unread[] = {"attn_logit_softcapping"};
   config.ignore(unread);
   a.logitCap = readCap(config, "final_logit_softcapping", std::nullopt);
-  a.rotary = readTwoRotaries(config, a, config.integer("max_position_embeddings", 1, 131072));
-  if (a.rotary->scaling != Rotary::Scaling::None && a.rotary->scaling != Rotary::Scaling::Linear)
-    config.reject(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
-                  "none or linear scaling");
+  readTwoRotaries(config, a, config.integer("max_position_embeddings", 1, 131072));
   const bool allSlide = a.window > 0 && std::ranges::find(a.slides, false) == a.slides.end();
-  if (allSlide) { // all with the other base
-    a.rotary->base = *a.rotary->localBase;
-    a.rotary->scaling = Rotary::Scaling::None;
-  }
+  if (allSlide)
+    a.rotary = a.localRotary;
   if (allSlide || a.window == 0)
-    a.rotary->localBase.reset();
+    a.localRotary.reset();
   a.headNorm = HeadNorm::EachHead;
   a.names.qNorm = "model.layers.{layer}.self_attn.q_norm";
   a.names.kNorm = "model.layers.{layer}.self_attn.k_norm";

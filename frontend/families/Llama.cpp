@@ -9,6 +9,7 @@ Architecture readLlama(Config &config) {
   a.family = "llama";
   a.title = "a pre-norm decoder with grouped heads, rotary positions and SwiGLU";
   readSizes(config, a, /*tied=*/false);
+  readPadding(config, a);
   readHeadWidth(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-6);
   a.activation = readActivation(config, "hidden_act", "silu");

@@ -11,6 +11,7 @@ Architecture readMistral(Config &config) {
   readSizes(config, a, /*tied=*/false);
   if (!config.has("num_key_value_heads"))
     config.reject("num_key_value_heads", "a number of heads");
+  readPadding(config, a);
   readHeadWidth(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-6);
   a.activation = readActivation(config, "hidden_act", "silu");

@@ -10,6 +10,7 @@ Architecture readOlmo2(Config &config) {
   a.title = "a decoder with norms behind attention and MLP, and of queries and keys, rotary "
             "positions and SwiGLU";
   readSizes(config, a, /*tied=*/false);
+  readPadding(config, a, 1);
   readHeadWidth(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-5);
   a.activation = readActivation(config, "hidden_act", "silu");

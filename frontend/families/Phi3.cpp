@@ -10,6 +10,7 @@ Architecture readPhi3(Config &config) {
   a.family = "phi3";
   a.title = "a pre-norm decoder with fused projections, rotary positions and SwiGLU";
   readSizes(config, a, /*tied=*/false);
+  readPadding(config, a, 32000);
   readHeadWidth(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-5);
   a.activation = readActivation(config, "hidden_act", "silu");

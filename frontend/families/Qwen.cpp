@@ -23,6 +23,7 @@ static void readQwen(Config &config, Architecture &a) {
   readSizes(config, a, /*tied=*/false);
   if (!config.has("num_key_value_heads"))
     config.reject("num_key_value_heads", "a number of heads");
+  readPadding(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-6);
   a.activation = readActivation(config, "hidden_act", "silu");
   config.wantFlag("use_mrope", false);

@@ -34,7 +34,7 @@ def scaled(kind, **parameters):
     return dict(rope_type=kind, rope_theta=10000.0, **parameters)
 
 
-# Case: class of the configuration, its values, how it is saved.
+# Case: class of the configuration, its values, how it is saved, and where the second row has tokens of padding.
 CASES = {
     "llama": ("LlamaConfig", LLAMA, {}),
     "llama-tied": ("LlamaConfig", dict(ONE_LAYER, tie_word_embeddings=True, num_key_value_heads=1), {}),
@@ -81,6 +81,18 @@ CASES = {
         LLAMA, num_hidden_layers=3, intermediate_size=16, head_dim=8, sliding_window=4,
         query_pre_attn_scalar=12, tie_word_embeddings=True,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"]), {}),
+    "gemma3-padding": ("Gemma3TextConfig", dict(
+        LLAMA, num_hidden_layers=1, intermediate_size=5, num_attention_heads=1, num_key_value_heads=1, head_dim=4,
+        sliding_window=6, query_pre_attn_scalar=12, tie_word_embeddings=True, pad_token_id=0,
+        layer_types=["full_attention"]), {"dtype": torch.bfloat16, "padding": [6, 10]}),
+    "gemma3-yarn": ("Gemma3TextConfig", dict(
+        LLAMA, hidden_size=48, intermediate_size=5, num_attention_heads=6, num_key_value_heads=6, head_dim=4,
+        attention_bias=True, max_position_embeddings=32, rms_norm_eps=1e-3, sliding_window=3, sliding_window_pattern=2,
+        query_pre_attn_scalar=4, tie_word_embeddings=True, layer_types=["sliding_attention", "full_attention"],
+        rope_parameters={
+            "full_attention": scaled("yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=32.0,
+                                     beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, truncate=False),
+            "sliding_attention": dict(rope_type="default", rope_theta=300.0)}), {}),
 }
 
 
@@ -126,6 +138,7 @@ def make(case, out):
             parameter.data = parameter.data.to(dtype).float()
 
     tokens = torch.randint(0, VOCABULARY, (ROWS, LENGTH))
+    tokens[1, how.get("padding", [])] = config.pad_token_id or 0
     labels = torch.full_like(tokens, -100)
     labels[:, :-1] = tokens[:, 1:]
     logits = logits_of(model, tokens)

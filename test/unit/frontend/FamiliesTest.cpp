@@ -79,7 +79,7 @@ TEST(Families, TurnPartsOfHeadsOnlyWhereTheyHaveAFormForIt) {
   EXPECT_EQ(problem(with(llama(), R"({"partial_rotary_factor": 0.5})")), half);
   EXPECT_EQ(problem(with(llama(), R"({"rope_parameters": {"partial_rotary_factor": 0.5}})")), half);
   EXPECT_EQ(problem(with(llama(), R"({"partial_rotary_factor": 1.0})")), "");
-  const ordered_json phi3 = with(llama(), R"({"model_type": "phi3"})");
+  const ordered_json phi3 = with(llama(), R"({"model_type": "phi3", "pad_token_id": null})");
   EXPECT_EQ(read(with(phi3, R"({"partial_rotary_factor": 0.5})")).rotary->width, 2);
   EXPECT_EQ(
       read(with(phi3, R"({"rope_parameters": {"partial_rotary_factor": 0.5}})")).rotary->width, 2);
@@ -101,7 +101,8 @@ TEST(Families, GptNeoXMayHaveTheCommonNamesBesideItsOwn) {
 }
 
 TEST(Families, Phi4MiniHasFieldsThatSayNothing) {
-  const ordered_json phi3 = with(llama(), R"({"model_type": "phi3", "full_attn_mod": 1,
+  const ordered_json phi3 =
+      with(llama(), R"({"model_type": "phi3", "pad_token_id": 60, "full_attn_mod": 1,
     "interpolate_factor": 1, "lm_head_bias": false, "mlp_bias": false})");
   EXPECT_EQ(problem(phi3), "");
   EXPECT_EQ(problem(with(phi3, R"({"full_attn_mod": 2})")),
@@ -216,9 +217,9 @@ TEST(Rotary, PositionsOfTrainingAreSaidInOnePlace) {
       "config.json: rope_scaling: original_max_position_embeddings is 32; expected 16, as the "
       "field beside it or the family says");
   // Phi-3 has 4096 where nothing is said, others the positions of the configuration.
-  const Architecture phi = read(
-      with(llama(),
-           R"({"model_type": "phi3", "max_position_embeddings": 8192, "head_dim": 4, "rope_scaling":
+  const Architecture phi = read(with(
+      llama(),
+      R"({"model_type": "phi3", "pad_token_id": null, "max_position_embeddings": 8192, "head_dim": 4, "rope_scaling":
           {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4]}})"));
   EXPECT_EQ(phi.rotary->original, 4096);
   EXPECT_EQ(phi.rotary->factor, 2.0);
@@ -314,10 +315,78 @@ TEST(Families, Gemma3HasARotaryBaseForEachKindOfLayers) {
   for (const char *text : {old, now}) {
     const Architecture a = read(with(llama(), text));
     EXPECT_EQ(a.rotary->base, 1e6);
-    EXPECT_EQ(a.rotary->localBase, 100.0);
+    EXPECT_EQ(a.localRotary->base, 100.0);
+    EXPECT_EQ(a.localRotary->scaling, Rotary::Scaling::None);
     EXPECT_EQ(a.rotary->factor, 8.0);
     EXPECT_EQ(a.slides, (std::vector<bool>{true, true, true, true, true, false}));
   }
+}
+
+TEST(Families, Gemma3ScalesTheRotaryPositionsOfEachKindOfLayers) {
+  const ordered_json config = with(llama(), R"({"model_type": "gemma3_text", "rope_parameters": {
+    "full_attention": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32},
+    "sliding_attention": {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1,
+                          "high_freq_factor": 4, "original_max_position_embeddings": 16}}})");
+  const auto kinds = [&](const char *all, const char *last) {
+    return with(
+        config,
+        fmt::format(R"({{"layer_types": ["{0}", "{0}", "{0}", "{1}"]}})", all, last).c_str());
+  };
+  const Architecture both = read(kinds("sliding_attention", "full_attention"));
+  EXPECT_EQ(both.rotary->scaling, Rotary::Scaling::Yarn);
+  EXPECT_EQ(both.rotary->base, 1e6);
+  EXPECT_EQ(both.rotary->original, 32);
+  EXPECT_EQ(both.localRotary->scaling, Rotary::Scaling::Llama3);
+  EXPECT_EQ(both.localRotary->base, 100.0);
+  EXPECT_EQ(both.localRotary->original, 16);
+  // Of one kind of layers alone, the positions of the other are not there.
+  const Architecture full = read(kinds("full_attention", "full_attention")),
+                     slides = read(kinds("sliding_attention", "sliding_attention"));
+  EXPECT_EQ(full.rotary->scaling, Rotary::Scaling::Yarn);
+  EXPECT_EQ(slides.rotary->scaling, Rotary::Scaling::Llama3);
+  EXPECT_FALSE(full.localRotary || slides.localRotary);
+}
+
+//===-- Padding -----------------------------------------------------------------------------===//
+
+TEST(Padding, IsTheIdOfTheConfigurationOrOfTheFamily) {
+  using Id = std::optional<int64_t>;
+  EXPECT_EQ(read(llama()).padding, Id());
+  EXPECT_EQ(read(with(llama(), R"({"pad_token_id": null})")).padding, Id());
+  EXPECT_EQ(read(with(llama(), R"({"pad_token_id": 5})")).padding, Id(5));
+  EXPECT_EQ(read(with(llama(), R"({"pad_token_id": -1})")).padding, Id(60));
+  for (const char *family :
+       {"mistral", "mixtral", "qwen2", "qwen3", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
+    ordered_json config = with(llama(), R"({"pad_token_id": 7, "vocab_size": 40000})");
+    config["model_type"] = family;
+    EXPECT_EQ(read(config).padding, Id(7)) << family;
+    config["pad_token_id"] = nullptr;
+    EXPECT_EQ(read(config).padding, Id()) << family;
+    config.erase("pad_token_id");
+    const std::string name = family;
+    EXPECT_EQ(read(config).padding, name == "olmo2"                             ? Id(1)
+                                    : name == "phi3"                            ? Id(32000)
+                                    : name == "gemma2" || name == "gemma3_text" ? Id(0)
+                                                                                : Id())
+        << family;
+  }
+  // Their tables have gradients for all ids.
+  ordered_json config =
+      with(llama(), R"({"model_type": "gpt_neox", "hidden_size": 32, "pad_token_id": 99})");
+  config.erase("num_key_value_heads");
+  config.erase("rms_norm_eps");
+  EXPECT_EQ(read(config).padding, Id());
+}
+
+TEST(Padding, IsOfTheVocabulary) {
+  EXPECT_EQ(problem(with(llama(), R"({"pad_token_id": 61})")),
+            "config.json: pad_token_id is 61; expected an id from -61 to 60, or null");
+  EXPECT_EQ(problem(with(llama(), R"({"pad_token_id": -62})")),
+            "config.json: pad_token_id is -62; expected an id from -61 to 60, or null");
+  EXPECT_EQ(problem(with(llama(), R"({"model_type": "phi3"})")),
+            "config.json: pad_token_id is missing; expected an id from -61 to 60, or null "
+            "(missing, it is "
+            "32000)");
 }
 
 } // namespace

@@ -29,7 +29,7 @@ hydra.model @gemma2 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let embedding(%tokens, @tok_emb) * sqrt(D)
+    %start = hydra.let embedding(%tokens, @tok_emb, padding = 0) * sqrt(D)
     %end = hydra.for @layers carry(%x = %start) {
       hydra.section @attn
       %n = hydra.let rms_norm(%x, 1.0 + @norm1, eps = eps)

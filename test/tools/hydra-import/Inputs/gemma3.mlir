@@ -30,13 +30,13 @@ hydra.model @gemma3 version 1 {
   }
   hydra.param @norm [D] init = zeros from "model.norm.weight"
 
-  // Cosine and sine of the angles [S, 1, hd / 2] by which pairs of channels turn.
-  hydra.def @turns() reals(theta, stretch) {
+  // Cosine and sine of the angles [S, 1, hd / 2] by which pairs of channels turn, in layers without window.
+  hydra.def @turns() {
     %position = hydra.let when(continued, iota(axis = 1, shape = [B, S, 1, 1], dtype = f32, positions),
                                iota(axis = 0, shape = [S, 1, 1], dtype = f32))
     %pair = hydra.iota shape = [1, 1, hd / 2] axis = 2 dtype = f32
-    %plain = hydra.let exp(%pair * (-2.0 * log(theta) / hd))
-    %frequency = hydra.let %plain / stretch
+    %plain = hydra.let exp(%pair * (-2.0 * log(rope) / hd))
+    %frequency = hydra.let %plain / factor
     %angle = hydra.let %position * %frequency
     %cos, %sin = hydra.let cos(%angle), sin(%angle)
     hydra.yield %cos, %sin
@@ -52,9 +52,8 @@ hydra.model @gemma3 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let embedding(%tokens, @tok_emb) * sqrt(D)
-    %full_cos, %full_sin = hydra.call @turns(theta = rope, stretch = factor)
-    %local_cos, %local_sin = hydra.call @turns(theta = local_rope, stretch = 1.0)
+    %start = hydra.let embedding(%tokens, @tok_emb, padding = 0) * sqrt(D)
+    %full_cos, %full_sin = hydra.call @turns()
     %end = hydra.for @layers carry(%x = %start) {
       hydra.section @attn
       %n = hydra.let rms_norm(%x, 1.0 + @norm1, eps = eps)
@@ -65,10 +64,10 @@ hydra.model @gemma3 version 1 {
       // Some layers see everything, the others a window.
       %q = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
                           @rotate(%qn, %full_cos, %full_sin),
-                          @rotate(%qn, %local_cos, %local_sin))
+                          rope(%qn, base = local_rope, half_split))
       %k = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
                           @rotate(%kn, %full_cos, %full_sin),
-                          @rotate(%kn, %local_cos, %local_sin))
+                          rope(%kn, base = local_rope, half_split))
       %heads = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
                               attention(%q, %k, %v, scale = 1 / sqrt(query), causal),
                               attention(%q, %k, %v, scale = 1 / sqrt(query), causal, window = W))
