@@ -317,14 +317,18 @@ struct Shards : RuleOf<Shards, ShardOp> {
   void partition(Operation *, int64_t, Spreads in, Spreads out) const { out[0] = in[0]; }
 };
 
+/// Positions count from the first row, unless they are an operand, which has one for each row.
 struct Rotations : RuleOf<Rotations, RopeOp> {
   void partition(Operation *, int64_t, Spreads in, Spreads out) const {
-    constexpr int64_t kSequences = 0, kHeads = 2; // positions count from the first row
-    if (!in[0].isRows() || (in[0].dim != kSequences && in[0].dim != kHeads))
+    constexpr int64_t kRows = 1, kHeads = 2, kWidth = 3;
+    const Spread *found = firstRows(in);
+    const bool counts = in.size() == 1;
+    if (!found || found->dim == kWidth || (counts && found->dim == kRows))
       return together(in, out);
-    out[0] = in[0];
-    if (in.size() > 1)
-      in[1] = in[0].dim == kHeads ? Spread::same() : in[0];
+    const Spread rows = *found;
+    in[0] = out[0] = rows;
+    if (!counts)
+      in[1] = rows.dim == kHeads ? Spread::same() : rows;
   }
 };
 
