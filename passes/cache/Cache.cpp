@@ -357,28 +357,72 @@ private:
 
   //===-- Which dimension sequences are -------------------------------------------------------===//
 
+  /// How the sequences of a call lie in the values of a program. What a scan carries into a call is
+  /// what it carried out of the last one, as `last` has it, whatever the first one began with.
+  static Placement followSequences(EntryOp entry, int64_t batch, const Placement &last) {
+    Placement at;
+    at.all = last.all;
+    at.spreads[entry.getBody().getArgument(0)] = Spread::rows(0);
+    for (Operation &op : entry.getBody().front().without_terminator()) {
+      if (isa<ScanBeginOp, ScanEndOp>(op)) {
+        for (auto [result, value] : llvm::zip(op.getResults(), op.getOperands()))
+          hand(value, result, at);
+        if (auto begin = dyn_cast<ScanBeginOp>(op)) {
+          ScanEndOp end = endOf(begin);
+          for (auto [into, out] : llvm::zip(begin.getResults().drop_front(begin.getSequences()),
+                                            end.getValues().drop_front(end.getSequences()))) {
+            if (const Spread spread = last.spreads.lookup(out); !spread.isSame())
+              at.spreads[into] = spread;
+            if (const std::optional<unsigned> known = last.problemOf(out))
+              at.problems[into] = *known;
+          }
+        }
+        continue;
+      }
+      const SmallVector<Spread> in = at.of(op.getOperands());
+      SmallVector<Spread> wanted(in), out(op.getNumResults());
+      if (auto rule = dyn_cast<PartitionOpInterface>(op)) // of loops nothing is known
+        rule.partition(batch, wanted, out);
+      std::optional<unsigned> known = at.problemOf(op.getOperands());
+      auto mixesAll = [&] {
+        if (!known) {
+          known = at.all.size();
+          at.all.push_back({&op, "reads several sequences of the batch together, which programs "
+                                 "that read on have side by side; expected a batch of 1"});
+        }
+      };
+      for (auto [has, wants] : llvm::zip(in, wanted))
+        if (has != wants && (has.isRows() || !wants.isRows()))
+          mixesAll();
+      for (auto [value, spread] : llvm::zip(op.getResults(), out)) {
+        if (spread.isRows() || spread.isOwn())
+          at.spreads[value] = spread;
+        if (spread.isPart())
+          mixesAll();
+        if (known)
+          at.problems[value] = *known;
+      }
+    }
+    return at;
+  }
+
   /// For every candidate the dimension of the batch in what it keeps; of scans, of all that is
-  /// carried.
+  /// carried. Reports what the scores need of several sequences: those of a call have nothing to do
+  /// with each other, and some of them rest.
   FailureOr<Axes> findBatches(EntryOp entry, ArrayRef<int64_t> axes) {
     const int64_t batch = build::shapeOf(entry.getBody().getArgument(0))[0];
     const SmallVector<Operation *> found = candidates(entry, axes);
     if (found.size() != axes.size())
       return differs(entry);
-    DenseMap<Value, Spread> spreads;
-    spreads[entry.getBody().getArgument(0)] = Spread::rows(0);
-    for (Operation &op : entry.getBody().front().without_terminator()) {
-      SmallVector<Spread> in =
-          llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreads.lookup(v); });
-      SmallVector<Spread> out(op.getNumResults());
-      auto rule = dyn_cast<PartitionOpInterface>(op);
-      if (isa<ScanBeginOp, ScanEndOp>(op))
-        out = in;
-      else if (rule)
-        rule.partition(batch, in, out);
-      for (auto [value, spread] : llvm::zip(op.getResults(), out))
-        if (spread.isRows())
-          spreads[value] = spread;
-    }
+    // A value may be carried from state to state before it is read: at most through all of them.
+    Placement at = followSequences(entry, batch, Placement());
+    for (ScanBeginOp begin : entry.getBody().front().getOps<ScanBeginOp>())
+      for (int64_t i = begin.getSequences(); i < begin->getNumResults(); ++i)
+        at = followSequences(entry, batch, at);
+    const DenseMap<Value, Spread> &spreads = at.spreads;
+    if (const std::optional<unsigned> known = at.problemOf(entry.getReturn().getOutputs()[0]);
+        known && batch > 1)
+      return at.all[*known].op->emitOpError() << at.all[*known].text;
     Axes batches;
     for (auto [op, axis] : llvm::zip(found, axes)) {
       batches.push_back(0);

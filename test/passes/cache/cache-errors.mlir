@@ -52,3 +52,40 @@ hydra.model @m version 1 bound {} {
     hydra.return logits = %y : tensor<1x2x5xf32>
   }
 }
+
+// -----
+
+// Sequences of a call are of other texts, and some of them rest.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<2x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<2x2xi32>, tensor<5x4xf32>
+    // expected-error@+1 {{reads several sequences of the batch together, which programs that read on have side by side; expected a batch of 1}}
+    %mean = hydra.mean %x axes = [0] keep : tensor<2x2x4xf32>
+    %all = hydra.broadcast %mean shape = [2, 2, 4] : tensor<1x2x4xf32>
+    %off = hydra.sub %x, %all : tensor<2x2x4xf32>, tensor<2x2x4xf32>
+    %y = hydra.linear %off, %e : tensor<2x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<2x2x5xf32>
+  }
+}
+
+// -----
+
+// A scan begins with the same for all sequences, and carries what is of each into the next call.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<2x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<2x2xi32>, tensor<5x4xf32>
+    %zero = hydra.constant value = 0.0 shape = [2, 2, 4] : tensor<2x2x4xf32>
+    %in:2 = hydra.scan_begin %x, %zero {axis = 1 : i64, chunk = 2 : i64, sequences = 1 : i64} : tensor<2x2x4xf32>, tensor<2x2x4xf32> -> tensor<2x2x4xf32>, tensor<2x2x4xf32>
+    // expected-error@+1 {{reads several sequences of the batch together}}
+    %mean = hydra.mean %in#1 axes = [0] keep : tensor<2x2x4xf32>
+    %all = hydra.broadcast %mean shape = [2, 2, 4] : tensor<1x2x4xf32>
+    %next = hydra.add %in#0, %all : tensor<2x2x4xf32>, tensor<2x2x4xf32>
+    %out:2 = hydra.scan_end %next, %next {axis = 1 : i64, sequences = 1 : i64} : tensor<2x2x4xf32>, tensor<2x2x4xf32> -> tensor<2x2x4xf32>, tensor<2x2x4xf32>
+    %y = hydra.linear %out#0, %e : tensor<2x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<2x2x5xf32>
+  }
+}
