@@ -8,6 +8,8 @@
 #include "runtime/support/Sampling.h"
 #include "runtime/support/Shown.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -124,6 +126,7 @@ Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t r
 }
 
 Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : source(&source) {
+  std::map<InputKind, const Input *> taken;
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
     // What the source would give, if the program looked it up.
@@ -135,10 +138,29 @@ Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : so
     if (input->kind() == InputKind::values || dtypeOf(*tensor) != support::DType::I32)
       support::fail("text gives tokens and labels, but program {} also takes {}; use --inputs",
                     shown(program.name()->string_view()), shown(input->name()->string_view()));
+    // Which of two inputs it is meant for, nothing says.
+    if (const auto [known, isFirst] = taken.try_emplace(input->kind(), input); !isFirst)
+      support::fail("text gives tokens and labels, but program {} takes both {} and {} as {}; use "
+                    "--inputs",
+                    shown(program.name()->string_view()),
+                    shown(known->second->name()->string_view()),
+                    shown(input->name()->string_view()),
+                    input->kind() == InputKind::tokens ? "tokens" : "labels");
     // The source gives this rank's rows already.
     entries.push_back({input, tensor, BatchPart(plan, *tensor, -1, 0),
                        std::vector<std::byte>(denseBytes(*tensor))});
   }
+  const auto tokens = taken.find(InputKind::tokens), labels = taken.find(InputKind::labels);
+  if (tokens == taken.end() || labels == taken.end())
+    return;
+  const std::vector<int64_t> has = shapeOf(*plan.tensors()->Get(labels->second->tensor())),
+                             wanted = shapeOf(*plan.tensors()->Get(tokens->second->tensor()));
+  if (has != wanted)
+    support::fail("text gives a label for each token, but program {} takes {} [{}]; expected [{}] "
+                  "as {}, or --inputs",
+                  shown(program.name()->string_view()),
+                  shown(labels->second->name()->string_view()), fmt::join(has, ", "),
+                  fmt::join(wanted, ", "), shown(tokens->second->name()->string_view()));
 }
 
 void Batch::advance(uint64_t draw) {
