@@ -303,17 +303,26 @@ private:
         entry.eraseArgument(i);
   }
 
+  /// What an argument is used as.
+  struct IdUses {
+    int64_t limit = 0; ///< 0: no ids
+    bool areLookedUp = false, areLabels = false;
+  };
+
   /// Notes which arguments are ids of what, from the operations that read them: themselves, or what
-  /// moves and choices make of them, in scans too.
+  /// moves and choices make of them, in scans too. Tokens may be labels of others, and labels be
+  /// looked up: what is both is the one that no other argument is.
   void boundIds(EntryOp entry) {
-    SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
-    for (BlockArgument argument : entry.getBody().getArguments())
-      ids[argument.getArgNumber()] = idBound(argument);
-    entry.setIds(ids);
+    const SmallVector<IdUses> uses = llvm::map_to_vector(entry.getBody().getArguments(), idUses);
+    const bool hasTokens =
+        llvm::any_of(uses, [](const IdUses &use) { return use.areLookedUp && !use.areLabels; });
+    entry.setIds(llvm::map_to_vector(uses, [&](const IdUses &use) {
+      return use.areLabels && (hasTokens || !use.areLookedUp) ? -use.limit : use.limit;
+    }));
   }
 
-  static int64_t idBound(BlockArgument argument) {
-    int64_t bound = 0;
+  static IdUses idUses(BlockArgument argument) {
+    IdUses uses;
     SetVector<Value> same; // the argument, and what has its numbers among others
     same.insert(argument);
     for (size_t i = 0; i < same.size(); ++i)
@@ -321,8 +330,8 @@ private:
         Operation *op = use.getOwner();
         if (auto user = dyn_cast<IdOpInterface>(op))
           if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
-            int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
-            bound = range->labels && bound <= 0 ? -limit : limit;
+            uses.limit = uses.limit ? std::min(uses.limit, range->limit) : range->limit;
+            (range->labels ? uses.areLabels : uses.areLookedUp) = true;
           }
         auto storage = dyn_cast<StorageOpInterface>(op);
         bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
@@ -336,7 +345,7 @@ private:
         else if (auto loop = dyn_cast<LoopOp>(op))
           same.insert(loop.getEntry().getBody().getArgument(use.getOperandNumber()));
       }
-    return bound;
+    return uses;
   }
 
   LogicalResult bindBlock(Block &block) {
