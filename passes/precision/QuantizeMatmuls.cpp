@@ -423,9 +423,8 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
       error << "has no matmul to quantize: linear layers are kept in bf16 by --fp8-keep, have "
                "weights smaller than --fp8-least, or ";
       if (multiple > 1)
-        error << "dimensions that are no multiple of " << multiple;
-      else
-        error << "there are none";
+        error << "dimensions that are no multiple of " << multiple << ", or ";
+      error << "weights that are computed of parameters, or there are none";
       error.report();
       signalPassFailure();
     }
