@@ -43,6 +43,13 @@ const Input &trainingTokens(const Plan &plan) {
   fail("--data: the plan is not one that trains on tokens [B, S]");
 }
 
+bool takesLabels(const Plan &plan) {
+  const auto program = mainTrainingProgram(plan);
+  return program &&
+         std::ranges::any_of(*plan.programs()->Get(*program)->inputs(),
+                             [](const Input *input) { return input->kind() == InputKind::labels; });
+}
+
 /// Gives batches the shape of an input, and says which part of them is the rank's.
 void setShape(data::LoaderOptions &loading, const Plan &plan, const Input &input, uint32_t rank) {
   const Tensor &tensor = *plan.tensors()->Get(input.tensor());
@@ -264,6 +271,11 @@ TextSource::TextSource(const Plan &plan, const TextOptions &given)
     fail("--packed: in the plan's model tokens attend to those of other documents of their row; "
          "compile it with --set packed=true, if its family has that");
   checkEnds();
+  if (leavesLabelsOut() && !takesLabels(plan))
+    fail(
+        "{}: labels of prompts and behind documents do not count, but the plan's model takes none; "
+        "expected one with labels [B, S]",
+        options.packed ? "--packed" : support::shown(name));
   if (!options.whole)
     mainOrder = orderOf(loading.length); // refuses too little text before any work
   heldOutSource = makeHeldOut();
