@@ -406,6 +406,15 @@ std::string Session::note(bool readsBatches) const {
   return drawn.empty() ? "" : fmt::format("{} of seed {}", fmt::join(drawn, " and "), seed());
 }
 
+bool Session::drawsValues(bool readsBatches) const {
+  const auto isDrawn = [](const Scalar *scalar) {
+    const planfile::ScheduleKind kind = scalar->schedule()->kind();
+    return kind == planfile::ScheduleKind::draw_low || kind == planfile::ScheduleKind::draw_high;
+  };
+  return !note(readsBatches).empty() ||
+         (readsBatches && std::ranges::any_of(*file.plan().scalars(), isDrawn));
+}
+
 double Session::makeRuns(Part &part, bool drawnAhead) {
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   // In f32, one after the other: so do ranks, and what is told has the same bits.

@@ -80,6 +80,9 @@ public:
   /// What a user must know about the origin of the values, in one line; empty when all are given.
   /// `readsBatches`: whether anything is done with batches.
   std::string note(bool readsBatches = true) const;
+  /// Whether its seed decides any value, or any number that programs draw in a step. Of text the
+  /// order of batches does not count.
+  bool drawsValues(bool readsBatches) const;
   /// Tokens of the next step or call: phases may have shapes of their own.
   uint64_t tokens() const;
   /// What the next step or call should cost.

@@ -101,10 +101,16 @@ constexpr FlagUse kFlagUses[] = {
      kMeasured},
     {"data", [](Run r) { return !r.data.empty(); }, kReads, kText, Idle::noted},
     {"mix", [](Run r) { return !r.mix.empty(); }, kReads, kText, Idle::noted},
+    {"packed", [](Run r) { return r.packed && r.readsText(); }, kReads, kText, Idle::noted},
+    {"tokenizer", [](Run r) { return !r.tokenizer.empty() && r.readsText() && !r.writesText(); },
+     kReads, kText, Idle::noted},
+    {"prefetch-threads", [](Run r) { return r.prefetchThreads && r.readsText(); }, kReads, kText,
+     Idle::noted},
+    {"prefetch-batches", [](Run r) { return r.prefetchBatches && r.readsText(); }, kReads, kText,
+     Idle::noted},
     {"ids", [](Run r) { return r.ids.has_value(); }, kTrains | kTimes | kCalls | kChecks,
      "--bench or --profile, or a call without --generate and --chat", Idle::noted},
-    {"device", [](Run r) { return !r.device.empty(); }, kRunsSteps, "steps and calls",
-     Idle::noted},
+    {"device", [](Run r) { return !r.device.empty(); }, kRunsSteps, "steps and calls", Idle::noted},
     {"threads", [](Run r) { return r.threads > 0; }, kRunsSteps, "steps and calls", Idle::noted},
     {"scalar", [](Run r) { return !r.scalars.empty(); },
      kTrains | kTimes | kMeasures | kCalls | kWrites | kSamples | kChecks,
@@ -182,6 +188,8 @@ private:
   /// Timed steps train parameters that no other job is to read.
   void checkJobs() const {
     const char *timed = options.bench > 0 ? "bench" : "profile";
+    if (options.dryRun && options.repeats())
+      fail("--dry-run excludes --{}: it runs nothing that could be timed", timed);
     if (trainPlan && options.repeats() && otherJob)
       fail("--{} excludes --{}, whose steps train the parameters", otherJob, timed);
     if (options.benchData == 0)
@@ -194,7 +202,8 @@ private:
                                        {"no-graph", !options.graph},
                                        {"check", options.check},
                                        {"graph-after", options.graphAfter > 0},
-                                       {"poison", options.poison}}))
+                                       {"poison", options.poison},
+                                       {"safe", options.safe}}))
       fail("--bench-data excludes --{}: it reads text, and runs no step", flag);
   }
 
@@ -215,6 +224,8 @@ private:
       notes.push_back(
           fmt::format("--{} has no effect; it is of use only with {}", use.flag, use.onlyWith));
     }
+    if (options.benchData > 0 && options.steps > 0)
+      notes.emplace_back("--steps has no effect; --bench-data runs none");
     if (options.rankTimeout > 0 && ranks == 1)
       notes.emplace_back("--rank-timeout has no effect; there is one rank");
   }

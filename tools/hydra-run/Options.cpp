@@ -76,6 +76,10 @@ void checkTogether(const CLI::App &app, RunOptions &options) {
         throw CLI::RequiresError(flag, "--save or --run");
   if (!options.choices.empty() && !options.writesText())
     throw CLI::RequiresError(options.choices[0], "--generate or --chat");
+  if (options.generate.sampling.temperature == 0)
+    for (const char *flag : {"--top-k", "--top-p", "--min-p"})
+      if (app.count(flag) > 0)
+        throw CLI::RequiresError(flag, "a --temperature above 0");
 }
 
 } // namespace

@@ -88,6 +88,8 @@ struct RunOptions {
 
   bool readsText() const { return !data.empty() || !mix.empty(); }
   bool writesText() const { return chat || !prompts.empty(); }
+  /// Whether it depends on the seed what text is written.
+  bool drawsTokens() const { return writesText() && generate.sampling.temperature > 0; }
   bool repeats() const { return bench > 0 || (!profile.empty() && profileSteps.empty()); }
   /// Whether a profile is all that goes to the standard output.
   bool printsJson() const { return profile == "json"; }

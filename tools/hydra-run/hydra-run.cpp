@@ -239,6 +239,13 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
   if (trains)
     checkTraining(options, session);
+  const bool readsBatches = trains || options.repeats() || options.evalOnly || !session.trains();
+  const bool ordersText = texts.training && (trains || options.repeats());
+  const bool compared = checkpoint && !onlyGenerates(options); // with the checkpoint's
+  if (options.seed && !compared && !options.drawsTokens() && !ordersText &&
+      !session.drawsValues(readsBatches && !onlyGenerates(options)))
+    fail("--seed is of use only with what is drawn: initial parameters, random tokens, the order "
+         "of text that is trained on, dropout, or text with a --temperature above 0");
   if (options.writesText()) // what is wrong with it is said before what comes before it
     checkTexts(options, file, executor, *tokenizer);
   if (options.dryRun) {
@@ -264,7 +271,6 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     else if (!onlyGenerates(options) && !options.printsJson())
       print(table + "\n");
     const bool trained = checkpoint || options.weights;
-    const bool readsBatches = trains || options.repeats() || options.evalOnly || !session.trains();
     if (const std::string note = session.note(readsBatches);
         leads && !note.empty() && !(onlyGenerates(options) && trained))
       std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
