@@ -181,10 +181,11 @@ int main(int argc, char **argv) {
   app.add_option("definition", options.definition, "the sweep: a JSON file as in tools/bench")
       ->required()
       ->type_name("FILE");
-  app.add_option("-o", options.out,
-                 "JSON with all that was measured, written after every row; a sweep that was "
-                 "interrupted goes on with what is there")
-      ->type_name("FILE");
+  CLI::Option *const out =
+      app.add_option("-o", options.out,
+                     "JSON with all that was measured, written after every row; a sweep that was "
+                     "interrupted goes on with what is there")
+          ->type_name("FILE");
   app.add_option("--markdown", options.markdown, "where the tables go, beside the standard output")
       ->type_name("FILE");
   app.add_option("--csv", options.csv, "the tables with commas")->type_name("FILE");
@@ -199,21 +200,28 @@ int main(int argc, char **argv) {
   app.add_option("--timeout", options.seconds, "seconds that a row's compiler or run may take")
       ->type_name("SECONDS")
       ->check(numberThat([](double x) { return x > 0; }, "a number above 0"));
-  app.add_option("--baseline", options.baseline,
-                 "what -o wrote before: compare, and end with status 2 where something is worse")
-      ->type_name("FILE");
+  CLI::Option *const baseline =
+      app.add_option(
+             "--baseline", options.baseline,
+             "what -o wrote before: compare, and end with status 2 where something is worse")
+          ->type_name("FILE");
   app.add_option("--threshold", options.threshold,
                  "percent by which a row may be worse (default: what the definition says)")
       ->type_name("PERCENT")
-      ->check(numberThat([](double x) { return x >= 0; }, "a number from 0"));
-  app.add_flag("--again", options.again, "measure rows anew that -o has already");
-  app.add_flag("--list", options.list, "print the rows with their flags, and measure nothing");
+      ->check(numberThat([](double x) { return x >= 0; }, "a number from 0"))
+      ->needs(baseline);
+  app.add_flag("--again", options.again, "measure rows anew that -o has already")->needs(out);
+  CLI::Option *const list =
+      app.add_flag("--list", options.list, "print the rows with their flags, and measure nothing");
   app.add_option("--programs", options.programs,
                  "where hydrac and hydra-run are (default: beside this program)")
       ->type_name("DIR");
   app.footer("Example: hydra-bench tools/bench/cs336-time.json --axis preset=small -o small.json\n"
              "Status: 0; 1 for a mistake, or when no row could be measured; 2 when a row is worse "
              "than in --baseline.");
+  for (const char *flag :
+       {"-o", "--markdown", "--csv", "--steps", "--timeout", "--baseline", "--again", "--programs"})
+    list->excludes(app.get_option(flag));
   if (const auto status = parseArguments(app, argc, argv, "hydra-bench"))
     return *status;
   try {

@@ -140,6 +140,8 @@ void check(const Options &options) {
                   "--copies or --advice");
   if (options.markdown && !options.times())
     support::fail("--markdown is of use only with --operations, --modules, --copies or --advice");
+  if (options.markdown && options.json)
+    support::fail("--json excludes --markdown");
   if (!options.program.empty() && options.memorySvg.empty() && options.scheduleSvg.empty())
     support::fail("--program is of use only with --memory-svg or --schedule-svg");
   support::checkOutputs(
@@ -189,6 +191,7 @@ int inspectTraces(int argc, char **argv) {
   app.add_flag("--markdown", markdown, "as Markdown")->excludes(asJson);
   app.add_option("--top", top, "kernels to show, those with most time")
       ->type_name("N")
+      ->excludes(asJson)
       ->check(CLI::Range(1, 1 << 20).description(""))
       ->capture_default_str();
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect trace"))
