@@ -84,7 +84,7 @@ public:
     options.model.checkLogits();
     checkLayerPrecision(options.program);
     options.model.checkExchange();
-    checkFileNames({&options.inputs, &options.outputs});
+    checkFileNames({&options.inputs, &options.outputs, &options.model.dumpPasses});
     support::checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
                           {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||

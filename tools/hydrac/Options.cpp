@@ -316,7 +316,7 @@ static void checkReports(const HydracOptions &options) {
     support::fail("--explain is of whole plans; expected no --compile-to with it");
   if (options.explain && isGiven(options.output))
     support::fail("--explain prints, and writes no plan; expected no -o with it");
-  checkFileNames({&options.memoryTimeline, &options.budgetPicture});
+  checkFileNames({&options.memoryTimeline, &options.budgetPicture, &options.model.dumpPasses});
   const std::string &memory = options.memoryReport, &cost = options.costReport;
   if (isGiven(options.memoryReport) && !memory.empty() && memory != "json")
     support::fail("--memory-report is '{}'; expected json or nothing", memory);
