@@ -86,7 +86,7 @@ nlohmann::ordered_json configOf(const Adapters &adapters, const std::vector<std:
 
 void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::string &base, const std::filesystem::path &directory,
+                   const std::string &base, const support::OutputPath &directory,
                    const Architecture *architecture) {
   const Adapters adapters(file);
   if (!adapters.any())

@@ -67,7 +67,7 @@ std::vector<std::byte> convert(std::vector<std::byte> bytes, DType from, DType t
   return result;
 }
 
-void run(const std::vector<Move> &moves, const std::filesystem::path &path,
+void run(const std::vector<Move> &moves, const support::OutputPath &path,
          const support::SafetensorsMetadata &metadata) {
   std::vector<support::TensorInfo> infos;
   for (const Move &move : moves)
@@ -75,14 +75,14 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       infos.push_back(move.to);
   support::SafetensorsWriter writer(path, infos, metadata);
   for (const Move &move : moves) {
-    support::StopSignal::check(path);
+    support::StopSignal::check(path.shown);
     const TensorPlace &from = *move.from;
     if (move.adapters && move.adapters->of(from.name)) {
       const auto rows = static_cast<uint64_t>(from.shape[from.shape.size() - 2]),
                  columns = static_cast<uint64_t>(from.shape.back()),
                  matrix = rows * columns * support::byteSize(from.dtype);
       for (uint64_t at = move.begin; at < move.end; at += matrix) {
-        support::StopSignal::check(path);
+        support::StopSignal::check(path.shown);
         std::vector<std::byte> sum = move.adapters->merged(from, at / matrix, move.to.dtype);
         if (move.transposed)
           sum = transpose(sum, rows, columns, support::byteSize(move.to.dtype));
@@ -98,7 +98,7 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       continue;
     }
     for (uint64_t at = move.begin; at < move.end; at += kPiece) {
-      support::StopSignal::check(path);
+      support::StopSignal::check(path.shown);
       std::vector<std::byte> piece(std::min(kPiece, move.end - at));
       move.file->read(from, at, piece);
       writer.append(move.to.name, convert(std::move(piece), from.dtype, move.to.dtype, from.name));
@@ -268,7 +268,7 @@ void importWeights(const WeightFiles &weights, std::span<const NamedParameter> t
 
 void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<DType> dtype,
-                   const std::filesystem::path &path, bool merge) {
+                   const support::OutputPath &path, bool merge) {
   const Adapters adapters = adaptersToMerge(file, merge);
   std::vector<Move> moves;
   std::set<std::string_view> known(states.begin(), states.end());

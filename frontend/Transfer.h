@@ -5,6 +5,7 @@
 #include "frontend/Architecture.h"
 #include "frontend/NameTable.h"
 #include "frontend/WeightFiles.h"
+#include "runtime/support/OutputPath.h"
 
 #include <filesystem>
 #include <optional>
@@ -40,7 +41,7 @@ void importWeights(const WeightFiles &weights, std::span<const NamedParameter> t
 /// if `merge` says so; else Error.
 void exportWeights(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::filesystem::path &path, bool merge = false);
+                   const support::OutputPath &path, bool merge = false);
 
 /// Writes a file of Hydra's under the same names, without its adapters, which are added to their
 /// parameters. Throws Error for a file without any.
@@ -54,7 +55,7 @@ void mergeWeights(const support::SafetensorsFile &file, std::optional<support::D
 /// adapted.
 void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::string &base, const std::filesystem::path &directory,
+                   const std::string &base, const support::OutputPath &directory,
                    const Architecture *architecture = nullptr);
 
 } // namespace hydra::frontend

@@ -172,28 +172,21 @@ ShardSetWriter::ShardSetWriter(std::filesystem::path folder, Manifest describing
   if (std::filesystem::exists(target, code))
     fail("{} exists; expected the name of a folder that is to be written", shownPath(target));
   // What is there already is another's: in containers processes have the same numbers.
-  for (int number = 0; temporary.empty(); ++number) {
+  for (int number = 0; !temporary; ++number) {
     std::filesystem::path free = target;
     free += fmt::format(".{}{}.tmp", ::getpid(), number == 0 ? "" : fmt::format("-{}", number));
     if (std::filesystem::create_directory(free, code))
-      temporary = std::move(free);
+      temporary.emplace(support::OutputPath(free, target));
     else if (code)
       fail("cannot write {}: {}", shownPath(target), code.message());
   }
 }
 
-ShardSetWriter::~ShardSetWriter() {
-  if (committed)
-    return;
-  shard.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(temporary, ignored);
-}
-
 void ShardSetWriter::write(std::span<const int32_t> ids, bool prompt) {
   if (!shard) {
     manifest.shards.push_back({fmt::format("shard-{:05}.tokens", manifest.shards.size()), 0, 0, 0});
-    shard = std::make_unique<ShardWriter>(temporary / manifest.shards.back().file, manifest.kind);
+    shard = std::make_unique<ShardWriter>(temporary->path() / manifest.shards.back().file,
+                                          manifest.kind);
   }
   shard->write(ids, prompt);
 }
@@ -216,15 +209,12 @@ const Manifest &ShardSetWriter::commit() {
     endShard();
   if (manifest.shards.empty())
     fail("there is no text in the files");
-  support::AtomicFile file(temporary / kManifestName);
+  support::AtomicFile file(temporary->path() / kManifestName);
   const std::string text = manifestText(manifest);
   file.write(std::as_bytes(std::span(text)));
   file.commit();
-  std::error_code code;
-  std::filesystem::rename(temporary, target, code);
-  if (code)
+  if (const std::error_code code = temporary->rename())
     fail("cannot write {}: {}", shownPath(target), code.message());
-  committed = true;
   const std::filesystem::path folder = target.parent_path();
   if (const int problem = support::syncFolder(folder.empty() ? "." : folder))
     fail("cannot sync the folder of {}: {}", shownPath(target), support::errnoText(problem));

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "runtime/data/Shard.h"
+#include "runtime/support/TemporaryFolder.h"
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +43,6 @@ class ShardSetWriter {
 public:
   /// Throws Error where `folder` exists, or its parent is none that can be written.
   ShardSetWriter(std::filesystem::path folder, Manifest manifest, uint64_t shardTokens);
-  ~ShardSetWriter();
   ShardSetWriter(const ShardSetWriter &) = delete;
   ShardSetWriter &operator=(const ShardSetWriter &) = delete;
 
@@ -54,11 +56,11 @@ public:
 private:
   void endShard();
 
-  std::filesystem::path target, temporary;
+  std::filesystem::path target;
+  std::optional<support::TemporaryFolder> temporary;
   Manifest manifest;
   uint64_t shardTokens;
   std::unique_ptr<ShardWriter> shard; // null: the next token begins one
-  bool committed = false;
 };
 
 } // namespace hydra::data

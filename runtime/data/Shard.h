@@ -48,7 +48,7 @@ uint32_t tokenWidth(uint64_t vocabulary);
 class ShardWriter {
 public:
   /// Throws Error as AtomicFile does.
-  ShardWriter(const std::filesystem::path &path, const ShardKind &kind);
+  ShardWriter(const support::OutputPath &path, const ShardKind &kind);
 
   /// Appends tokens of the document that is open, whose ids are below the vocabulary.
   void write(std::span<const int32_t> ids, bool prompt = false);

@@ -10,7 +10,7 @@
 using namespace hydra::data;
 namespace support = hydra::support;
 
-ShardWriter::ShardWriter(const std::filesystem::path &path, const ShardKind &kind) : file(path) {
+ShardWriter::ShardWriter(const support::OutputPath &path, const ShardKind &kind) : file(path) {
   head.magic = ShardHeader::kMagic;
   head.version = ShardHeader::kVersion;
   head.width = tokenWidth(kind.vocabulary);

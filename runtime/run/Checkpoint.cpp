@@ -30,8 +30,10 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::OutputPath;
 using hydra::support::shown;
 using hydra::support::shownPath;
+using hydra::support::TemporaryFolder;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -78,24 +80,14 @@ void syncDirectory(int descriptor, const fs::path &path) {
     fail("cannot sync {}: {}", shownPath(path), hydra::support::errnoText(errno));
 }
 
-/// A directory that is removed unless it is kept.
-class TemporaryDirectory {
-public:
-  explicit TemporaryDirectory(fs::path directory) : path(std::move(directory)) {
-    std::error_code code;
-    fs::remove_all(path, code);
-    if (!fs::create_directory(path, code))
-      fail("cannot create {}: {}", shownPath(path), code.message());
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory &) = delete;
-  TemporaryDirectory &operator=(const TemporaryDirectory &) = delete;
-
-  const fs::path path;
-};
+/// A new folder, in the place of one that has been left behind.
+OutputPath makeFolder(OutputPath path) {
+  std::error_code code;
+  fs::remove_all(path.place, code);
+  if (!fs::create_directory(path.place, code))
+    fail("cannot create {}: {}", shownPath(path.shown), code.message());
+  return path;
+}
 
 } // namespace
 
@@ -122,13 +114,13 @@ void CheckpointFolder::unlock() const {
 }
 
 void CheckpointFolder::checkThatAllSeeIt() {
-  std::optional<TemporaryDirectory> probe;
+  std::optional<TemporaryFolder> probe;
   std::string name;
   together(ranks, [&] {
     if (!leads())
       return;
-    probe.emplace(folder / fmt::format("{}nothing-{}", kTemporary, ::getpid()));
-    name = fs::absolute(probe->path).string();
+    probe.emplace(makeFolder(folder / fmt::format("{}nothing-{}", kTemporary, ::getpid())));
+    name = fs::absolute(probe->path().place).string();
   });
   const std::vector<std::byte> seen = ranks->broadcast(std::as_bytes(std::span(name)));
   together(ranks, [&] {
@@ -176,12 +168,12 @@ void CheckpointFolder::open(int64_t step) {
 
 fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
                                 const TrainingState &state) {
-  const fs::path target = folder / checkpointName(state.step),
-                 directory = folder / (kTemporary + checkpointName(state.step));
-  std::optional<TemporaryDirectory> temporary;
+  const fs::path target = folder / checkpointName(state.step);
+  const OutputPath directory = {folder / (kTemporary + checkpointName(state.step)), target};
+  std::optional<TemporaryFolder> temporary;
   together(ranks, [&] {
     if (leads())
-      temporary.emplace(directory);
+      temporary.emplace(makeFolder(directory));
   });
   std::vector<TensorFile> files;
   for (const char *name : kTensorFiles) {
@@ -195,21 +187,22 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
       writeTensorFiles(target, files, file, executor, ranks);
   together(ranks, [&] {
     if (leads())
-      finish(directory, target, file, state, hashes);
+      finish(*temporary, file, state, hashes);
   });
   return target;
 }
 
-void CheckpointFolder::finish(const fs::path &temporary, const fs::path &target,
-                              const PlanFile &file, const TrainingState &state,
+void CheckpointFolder::finish(TemporaryFolder &temporary, const PlanFile &file,
+                              const TrainingState &state,
                               const std::map<std::string, std::string> &hashes) {
   const std::string manifest = manifestText(file, state, hashes);
   {
-    support::AtomicFile out(temporary / kManifest);
+    support::AtomicFile out(temporary.path() / kManifest);
     out.write(std::as_bytes(std::span(manifest)));
     out.commit();
   }
-  place(temporary, target);
+  temporary.release();
+  place(temporary.path().place, temporary.path().shown);
   own.insert(state.step);
   syncDirectory(descriptor, folder);
 }

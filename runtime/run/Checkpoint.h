@@ -15,6 +15,7 @@
 #include "runtime/run/Executor.h"
 #include "runtime/run/Manifest.h"
 #include "runtime/run/TensorFiles.h"
+#include "runtime/support/TemporaryFolder.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -56,8 +57,7 @@ private:
   void place(const std::filesystem::path &temporary, const std::filesystem::path &target) const;
   void checkThatAllSeeIt();
   /// Fills a directory and gives it its name. Rank 0.
-  void finish(const std::filesystem::path &temporary, const std::filesystem::path &target,
-              const PlanFile &file, const TrainingState &state,
+  void finish(support::TemporaryFolder &temporary, const PlanFile &file, const TrainingState &state,
               const std::map<std::string, std::string> &hashes);
 
   std::filesystem::path folder;

@@ -53,7 +53,7 @@ public:
     whole.emplace(file.path);
     whole->write(std::as_bytes(std::span(layout.header)));
     whole->resize(layout.fileSize);
-    return fs::absolute(whole->temporaryPath());
+    return fs::absolute(whole->temporaryPath().place);
   }
 
   /// The elements that are for this rank to write.
@@ -101,15 +101,15 @@ private:
     for (const Variable *variable : file.variables)
       infos.push_back(
           {variable->name()->str(), dtypeOf(plan, *variable), shapeOf(plan, *variable)});
-    return hydra::support::SafetensorsLayout(infos, file.metadata, shownPath(file.path));
+    return hydra::support::SafetensorsLayout(infos, file.metadata, shownPath(file.path.shown));
   }
 
   hydra::support::OutputFile open() const {
     if (rank > 0 && !fs::exists(place))
       fail("cannot write {}: {}, which rank 0 has created, is not there; ranks that save parts of "
            "variables need a folder that all of them see",
-           shownPath(file.path), shownPath(place));
-    return {place, layout.fileSize};
+           shownPath(file.path.shown), shownPath(place));
+    return {{place, file.path.shown}, layout.fileSize};
   }
 
   const TensorFile &file;

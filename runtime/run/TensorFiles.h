@@ -5,6 +5,7 @@
 #include "runtime/ranks/Ranks.h"
 #include "runtime/run/Executor.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/OutputPath.h"
 #include "runtime/support/Safetensors.h"
 
 #include <cstdint>
@@ -24,7 +25,7 @@ public:
 
 /// A file that is to be written, and the variables in it.
 struct TensorFile {
-  std::filesystem::path path;
+  support::OutputPath path;
   std::vector<const planfile::Variable *> variables;
   support::SafetensorsMetadata metadata;
 };

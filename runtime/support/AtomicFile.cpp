@@ -20,20 +20,20 @@ std::filesystem::path directoryOf(const std::filesystem::path &path) {
 
 } // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path &path) : shown(shownPath(path)), target(path) {
+AtomicFile::AtomicFile(const OutputPath &path) : shown(path.shown), target(path.place) {
   struct stat status;
-  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+  if (::lstat(target.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
     std::error_code code;
-    target = std::filesystem::canonical(path, code);
+    target = std::filesystem::canonical(path.place, code);
     if (code)
       failWith("follow the link", code.value());
   }
   // A rename would replace a device or pipe (/dev/null!) by a file.
   if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     fail("cannot write {}: it exists and is no regular file; expected a new or regular file",
-         shown);
+         shownPath(shown));
   if (!target.has_filename())
-    fail("cannot write '{}': expected the name of a file", shown);
+    fail("cannot write '{}': expected the name of a file", shownPath(shown));
   const mode_t readWriteForAll = 0666; // less the umask
   for (unsigned attempt = 0;; ++attempt) {
     temporary = directoryOf(target) / fmt::format(".hydra-{}-{}.tmp", ::getpid(), attempt);
@@ -55,7 +55,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::failWith(const char *action, int code) const {
-  fail("cannot write {}: failed to {}: {}", shown, action, errnoText(code));
+  fail("cannot write {}: failed to {}: {}", shownPath(shown), action, errnoText(code));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

@@ -1,6 +1,7 @@
 // A file that appears complete or not at all: written under a temporary name, synced, renamed.
 #pragma once
 
+#include "runtime/support/OutputPath.h"
 #include "runtime/support/Temporaries.h"
 
 #include <cstddef>
@@ -15,10 +16,11 @@ namespace hydra::support {
 /// Writes to a temporary in the directory of `path`; commit() puts it in the place of `path`. If
 /// commit() is never reached, or fails before the rename, or a signal ends the process, the
 /// temporary is removed and whatever stood at `path` is untouched. A symbolic link is followed.
-/// Every Error names the path and the system's reason; `path` must not exist or be a regular file.
+/// Every Error names the path as it is shown and the system's reason; `path` must not exist or be a
+/// regular file.
 class AtomicFile {
 public:
-  explicit AtomicFile(const std::filesystem::path &path);
+  explicit AtomicFile(const OutputPath &path);
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
@@ -26,8 +28,8 @@ public:
   void write(std::span<const std::byte> bytes);
   /// From now on it has so many bytes; new ones are zero.
   void resize(uint64_t size);
-  /// Where it is until commit().
-  const std::filesystem::path &temporaryPath() const { return temporary; }
+  /// Where it is until commit(), shown as it is then called.
+  OutputPath temporaryPath() const { return {temporary, shown}; }
 
   /// Syncs the file, renames it, syncs the directory. Once, after the last write.
   void commit();
@@ -35,7 +37,7 @@ public:
 private:
   [[noreturn]] void failWith(const char *action, int code) const;
 
-  std::string shown; // the path as the caller wrote it, for messages
+  std::filesystem::path shown; // as the caller wrote it, for messages
   std::filesystem::path target;
   std::filesystem::path temporary;
   std::optional<Temporary> removal; // while that exists

@@ -13,9 +13,9 @@
 
 namespace hydra::support {
 
-OutputFile::OutputFile(const std::filesystem::path &path, uint64_t size)
-    : shown(shownPath(path)),
-      descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+OutputFile::OutputFile(const OutputPath &path, uint64_t size)
+    : shown(shownPath(path.shown)),
+      descriptor(::open(path.place.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
   if (descriptor < 0)
     failWith("open it", errno);
   struct stat status;

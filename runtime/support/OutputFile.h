@@ -1,9 +1,10 @@
 // A file that is there and written in places, perhaps by several processes.
 #pragma once
 
+#include "runtime/support/OutputPath.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 
@@ -11,8 +12,9 @@ namespace hydra::support {
 
 class OutputFile {
 public:
-  /// Opens a regular file of `size` bytes. Every Error begins with `cannot write` and the path.
-  OutputFile(const std::filesystem::path &path, uint64_t size);
+  /// Opens a regular file of `size` bytes. Every Error begins with `cannot write` and the path as
+  /// it is shown.
+  OutputFile(const OutputPath &path, uint64_t size);
   ~OutputFile();
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;

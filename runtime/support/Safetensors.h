@@ -123,7 +123,7 @@ struct SafetensorsLayout {
 class SafetensorsWriter {
 public:
   /// Throws Error as SafetensorsLayout does, and on an unwritable path.
-  SafetensorsWriter(const std::filesystem::path &path, std::vector<TensorInfo> tensors,
+  SafetensorsWriter(const OutputPath &path, std::vector<TensorInfo> tensors,
                     const SafetensorsMetadata &metadata = {});
 
   /// The next bytes of tensor `name`: all of them, or a piece. Tensors come in the order given

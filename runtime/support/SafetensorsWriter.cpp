@@ -84,10 +84,9 @@ SafetensorsLayout::SafetensorsLayout(const std::vector<TensorInfo> &list,
   }
 }
 
-SafetensorsWriter::SafetensorsWriter(const std::filesystem::path &path,
-                                     std::vector<TensorInfo> tensors,
+SafetensorsWriter::SafetensorsWriter(const OutputPath &path, std::vector<TensorInfo> tensors,
                                      const SafetensorsMetadata &metadata)
-    : shownPath(support::shownPath(path)), list(std::move(tensors)) {
+    : shownPath(support::shownPath(path.shown)), list(std::move(tensors)) {
   const SafetensorsLayout layout(list, metadata, shownPath);
   for (const TensorPlace &tensor : layout.tensors)
     remaining.push_back(tensor.end - tensor.begin);

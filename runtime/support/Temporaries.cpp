@@ -1,11 +1,15 @@
 // A table that a handler of signals may read at any time.
 #include "runtime/support/Temporaries.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
+#include <string_view>
 
 namespace hydra::support {
 
@@ -14,13 +18,47 @@ namespace {
 struct Slot {
   std::atomic<bool> taken = false;
   std::atomic<const char *> path = nullptr;
+  std::atomic<Temporary::Kind> kind = Temporary::Kind::file;
 };
 
 std::array<Slot, Temporary::kMost> slots;
 std::atomic<bool> ending = false;
 std::atomic<pid_t> owner = 0; // a process that was forked has the table, and not the files
 static_assert(std::atomic<const char *>::is_always_lock_free &&
-              std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
+              std::atomic<bool>::is_always_lock_free &&
+              std::atomic<Temporary::Kind>::is_always_lock_free &&
+              std::atomic<pid_t>::is_always_lock_free);
+
+/// Removes the files that a folder lists from where it is read on. Returns whether there were any.
+bool removeFiles(int folder) {
+  bool any = false;
+  constexpr size_t room = 4096;
+  alignas(dirent64) std::array<std::byte, room> entries;
+  for (;;) {
+    const ssize_t bytes = ::getdents64(folder, entries.data(), entries.size());
+    if (bytes <= 0)
+      return any;
+    for (ssize_t at = 0; at < bytes;) {
+      const auto *const entry = reinterpret_cast<const dirent64 *>(entries.data() + at);
+      const std::string_view name = &entry->d_name[0];
+      if (name != "." && name != "..")
+        any |= ::unlinkat(folder, &entry->d_name[0], 0) == 0;
+      at += entry->d_reclen;
+    }
+  }
+}
+
+/// As a handler of signals may: by calls of the system alone.
+void removeFolder(const char *path) {
+  const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0)
+    return;
+  // A list that shrinks while it is read may leave out names.
+  while (removeFiles(folder))
+    ::lseek(folder, 0, SEEK_SET);
+  ::close(folder);
+  ::rmdir(path);
+}
 
 /// Where nobody else has asked for a signal.
 void handleSignals() {
@@ -37,13 +75,15 @@ void handleSignals() {
 
 } // namespace
 
-Temporary::Temporary(const char *path) : slot(0) {
+Temporary::Temporary(const char *path, Kind kind) : slot(0) {
   owner = ::getpid();
   handleSignals();
   while (slot < kMost && slots[slot].taken.exchange(true))
     ++slot;
-  if (slot < kMost)
-    slots[slot].path = path;
+  if (slot == kMost)
+    return;
+  slots[slot].kind = kind;
+  slots[slot].path = path;
 }
 
 Temporary::~Temporary() {
@@ -60,8 +100,12 @@ void endBySignal(int number) {
   ending = true;
   if (owner == ::getpid())
     for (const Slot &one : slots)
-      if (const char *const path = one.path)
-        ::unlink(path);
+      if (const char *const path = one.path) {
+        if (one.kind == Temporary::Kind::folder)
+          removeFolder(path);
+        else
+          ::unlink(path);
+      }
   std::signal(number, SIG_DFL);
   sigset_t own;
   sigemptyset(&own);

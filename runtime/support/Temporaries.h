@@ -1,17 +1,19 @@
-// Names of files that are not complete yet, which no end of the process by a signal leaves behind.
+// Names of files and folders that are not complete yet, which no end of the process by a signal
+// leaves behind.
 #pragma once
 
 namespace hydra::support {
 
-/// While alive, a SIGINT, SIGTERM or SIGHUP that ends the process removes the file of that name
-/// first. Handlers of others stay: who handles a signal and then ends by it calls endBySignal. Of
-/// files that exist at a time the first kMost are removed.
+/// While alive, a SIGINT, SIGTERM or SIGHUP that ends the process removes the file of that name, or
+/// the folder and the files in it, first. Handlers of others stay: who handles a signal and then
+/// ends by it calls endBySignal. Of those that exist at a time the first kMost are removed.
 class Temporary {
 public:
   static constexpr unsigned kMost = 256;
+  enum class Kind : unsigned char { file, folder };
 
   /// `path` stays where it is.
-  explicit Temporary(const char *path);
+  explicit Temporary(const char *path, Kind kind = Kind::file);
   ~Temporary();
   Temporary(const Temporary &) = delete;
   Temporary &operator=(const Temporary &) = delete;
@@ -20,8 +22,8 @@ private:
   unsigned slot; // kMost: none was free
 };
 
-/// Removes all temporary files of this process, and ends it by the default action of the signal.
-/// For handlers of signals, too.
+/// Removes all temporary files and folders of this process, and ends it by the default action of
+/// the signal. For handlers of signals, too.
 [[noreturn]] void endBySignal(int number);
 
 } // namespace hydra::support

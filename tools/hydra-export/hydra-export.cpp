@@ -13,6 +13,7 @@
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/StopSignal.h"
+#include "runtime/support/TemporaryFolder.h"
 #include "tools/common/ParsedModel.h"
 #include "tools/common/WeightFormat.h"
 
@@ -220,40 +221,36 @@ std::string configText(nlohmann::ordered_json config, const frontend::NamedParam
 /// A directory that has its name once it is complete, and else goes.
 class NewDirectory {
 public:
-  explicit NewDirectory(const fs::path &path) : target(fs::absolute(path).lexically_normal()) {
-    if (!target.has_filename())
-      target = target.parent_path();
+  explicit NewDirectory(fs::path path) {
+    if (!path.has_filename()) // `model/`
+      path = path.parent_path();
     std::error_code error;
+    const fs::path target = fs::absolute(path, error).lexically_normal();
+    if (error)
+      fail("cannot write {}: {}", support::shownPath(path), error.message());
     if (fs::exists(fs::symlink_status(target, error)))
       fail("cannot write {}: it exists", support::shownPath(path));
     // What is there already is another's, or what a killed one has left: in containers processes
     // have the same numbers.
-    for (int number = 0; temporary.empty(); ++number) {
-      fs::path free =
+    for (int number = 0; !folder; ++number) {
+      const fs::path free =
           target.parent_path() / fmt::format(".{}.{}{}", target.filename().string(), ::getpid(),
                                              number == 0 ? "" : fmt::format("-{}", number));
       if (fs::create_directory(free, error))
-        temporary = std::move(free);
+        folder.emplace(support::OutputPath(free, path));
       else if (error)
         fail("cannot write {}: {}", support::shownPath(path), error.message());
     }
   }
-  ~NewDirectory() {
-    std::error_code ignored;
-    if (!temporary.empty())
-      fs::remove_all(temporary, ignored);
-  }
-  NewDirectory(const NewDirectory &) = delete;
-  NewDirectory &operator=(const NewDirectory &) = delete;
 
-  const fs::path &path() const { return temporary; }
+  const support::OutputPath &path() const { return folder->path(); }
   void commit() {
-    fs::rename(temporary, target);
-    temporary.clear();
+    if (const std::error_code error = folder->rename())
+      fail("cannot write {}: {}", support::shownPath(path().shown), error.message());
   }
 
 private:
-  fs::path target, temporary;
+  std::optional<support::TemporaryFolder> folder;
 };
 
 /// What PEFT is to load the adapter's model from.
@@ -355,11 +352,11 @@ LogicalResult exportModel(const Options &options) {
 
   const support::SafetensorsFile weights(checkedWeights(options));
   NewDirectory directory(options.output.getValue());
-  const fs::path file = directory.path() / "model.safetensors";
+  const support::OutputPath file = directory.path() / "model.safetensors";
   frontend::exportWeights(weights, table, frontend::statesOf(model.model()), options.dtype.dtype(),
                           file, options.merge);
   if (config) {
-    const std::string content = configText(config->json(), table.front(), file);
+    const std::string content = configText(config->json(), table.front(), file.place);
     support::AtomicFile written(directory.path() / "config.json");
     written.write(std::as_bytes(std::span(content)));
     written.commit();

@@ -1,7 +1,9 @@
 // Files that appear complete or not at all: full disks, unwritable places, abandoned writes.
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/OutputFile.h"
 #include "runtime/support/StopSignal.h"
+#include "runtime/support/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +37,7 @@ protected:
   }
   void TearDown() override { fs::remove_all(directory); }
 
-  static std::string write(const fs::path &path, size_t bytes = 3) {
+  static std::string write(const OutputPath &path, size_t bytes = 3) {
     const std::vector<std::byte> content(bytes, std::byte{'x'});
     try {
       AtomicFile file(path);
@@ -140,6 +142,47 @@ TEST_F(AtomicFiles, NothingRemainsWhenASecondSignalEndsTheProcess) {
   });
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
   EXPECT_EQ(filesInDirectory(), 0u);
+}
+
+TEST_F(AtomicFiles, OfFoldersNothingRemainsEither) {
+  const auto folder = [&] {
+    fs::create_directory(directory / ".folder");
+    return OutputPath(directory / ".folder", directory / "folder");
+  };
+  const int status = statusBehind({SIGINT, SIGINT}, [&](const auto &wait) {
+    const StopSignal stop;
+    const TemporaryFolder temporary(folder());
+    constexpr int many = 1000; // more than one look at the list has
+    for (int i = 0; i < many; ++i)
+      write(temporary.path() / std::to_string(i));
+    const AtomicFile open(temporary.path() / "open");
+    wait();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_EQ(filesInDirectory(), 0u);
+  {
+    const TemporaryFolder abandoned(folder());
+    write(abandoned.path() / "file");
+  }
+  EXPECT_EQ(filesInDirectory(), 0u);
+  TemporaryFolder named(folder());
+  write(named.path() / "file");
+  EXPECT_FALSE(named.rename());
+  EXPECT_EQ(contentsOf(directory / "folder" / "file"), "xxx");
+}
+
+TEST_F(AtomicFiles, MessagesNameWhatWasAskedFor) {
+  const fs::path hidden = directory / "hidden";
+  EXPECT_EQ(write(OutputPath(hidden / "out", "asked/out")),
+            "cannot write asked/out: failed to create a file in its directory: No such file or "
+            "directory");
+  const AtomicFile file({directory / "out", "asked"});
+  try {
+    const OutputFile other(file.temporaryPath(), 1);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "cannot write asked: it has 0 bytes; expected 1");
+  }
 }
 
 TEST_F(AtomicFiles, AForkedProcessLeavesThemAlone) {

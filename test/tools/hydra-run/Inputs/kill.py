@@ -1,4 +1,4 @@
-"""Ends runs of hydra-run at bad moments. Usage: kill.py PLAN DATA FOLDER"""
+"""Ends runs of hydra-run at bad moments. Usage: kill.py PLAN DATA FOLDER PLAN-OF-TWO-RANKS"""
 import os
 import random
 import resource
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-plan, data, folder = sys.argv[1:]
+plan, data, folder = sys.argv[1:4]
 random.seed(1)
 
 # Whoever runs the tests by nohup ignores SIGHUP, and what ignores it leaves that to its children.
@@ -129,6 +129,28 @@ process.communicate()
 assert process.returncode == 128 + signal.SIGTERM, process.returncode
 print("nohup: training went on")
 
+# A second signal while it saves ends it at once; alone, and as several ranks.
+for more in ([], ["--ranks=2"]):
+    save = os.path.join(folder, "twice" + "".join(more))
+    for attempt in range(6):
+        process = subprocess.Popen(["hydra-run", sys.argv[4 if more else 1], "--data", data, "--save", save,
+                                    "--save-every", "1", "--keep", "2", "--resume", "auto", "--steps", str(10**9),
+                                    "--eval-batches", "1", "--threads", "1", *more],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_for_step(save, newest(save) + 1)
+        while not [n for n in os.listdir(save) if n.startswith(".saving-step")]:
+            fail_if_ended(process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        begin = time.time()
+        process.communicate()
+        assert process.returncode in (-signal.SIGINT, 130), process.returncode
+        assert time.time() - begin < 3
+        left = [n for n in os.listdir(save) if n.startswith(".")]
+        assert not left, left
+print("interrupted twice while it saved: nothing of it is left")
+
 # No file may grow beyond a limit that those of a checkpoint exceed: writing fails as on a full disk.
 save = os.path.join(folder, "full")
 subprocess.run(command(save, 3), check=True, stdout=subprocess.DEVNULL)
@@ -138,6 +160,8 @@ process = start(save, 6,
 error = process.communicate()[1]
 lines = [line for line in error.splitlines() if "cannot write" in line]
 assert process.returncode == 1 and len(lines) == 3, (process.returncode, error)
+for step, line in zip((4, 5, 6), lines):
+    assert f"cannot write {save}/step-{step:08}/model.safetensors: " in line, line
 assert lines[0].endswith("; training goes on") and not lines[-1].endswith("goes on"), error
 assert newest(save) == 3 and not [n for n in os.listdir(save) if n.startswith(".")], error
 subprocess.run(command(save, 4), check=True, stdout=subprocess.DEVNULL)
