@@ -4,6 +4,7 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
 
@@ -77,14 +78,12 @@ public:
       fail("{}: {} bytes; expected at most {}", place, file.size(), most);
     const std::vector<std::byte> bytes = file.readAll();
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    content = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    content = json::parse(text, hydra::support::JsonGuard(place), /*allow_exceptions=*/false);
     if (!content.is_object() || hasZeroByte(text))
       fail("{}: expected an object in JSON", place);
   }
 
-  /// `tensors`: names of the adapters' tensors, as PEFT has them.
-  void check(const hydra::runtime::AdapterScale &scale,
-             const std::set<std::string, std::less<>> &tensors) const {
+  void checkKind(const hydra::runtime::AdapterScale &scale) const {
     want("peft_type", json("LORA"));
     want("r", json(scale.rank));
     if (const auto alpha = content.find("lora_alpha");
@@ -104,21 +103,28 @@ public:
                                         "layers_pattern",
                                         "trainable_token_indices",
                                         "alora_invocation_tokens",
-                                        "use_qalora"};
+                                        "use_qalora",
+                                        "use_bdlora",
+                                        "arrow_config"};
     for (const char *name : kOff)
       if (const auto value = content.find(name);
           value != content.end() && !value->empty() && *value != json(false))
         reject(name, "nothing, which is all that is supported");
+    // They have the experts of a module in one pair of matrices, in an order that depends on PEFT's
+    // version.
+    if (const auto value = content.find("target_parameters");
+        value != content.end() && !value->empty())
+      reject("target_parameters",
+             "nothing: each expert is a module of its own, which target_modules names");
     // As PEFT draws first values; others change the base as well.
     const auto first = content.find("init_lora_weights");
     if (first != content.end() && first->is_string() && *first != json("gaussian"))
       reject("init_lora_weights", "true, false or \"gaussian\", which leave the base as it is");
-    checkTargets(tensors);
   }
 
-private:
   /// Whether each tensor belongs to a module that is named, by its name or by the end of it, and
-  /// each name to a tensor. A text is a pattern, or `all-linear`, which is not compared.
+  /// each name to a tensor. A text is a pattern, or `all-linear`, which is not compared. `tensors`:
+  /// names of the adapters' tensors, as PEFT has them.
   void checkTargets(const std::set<std::string, std::less<>> &tensors) const {
     const auto targets = content.find("target_modules");
     if (targets == content.end() || !targets->is_array())
@@ -137,6 +143,7 @@ private:
                fmt::format("no {}, which the plan does not adapt", shown(target.dump())));
   }
 
+private:
   void want(const char *name, const json &expected) const {
     if (const auto value = content.find(name); value == content.end() || *value != expected)
       reject(name, expected.dump());
@@ -185,6 +192,14 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
   const std::optional<AdapterScale> scale = adapterScaleOf(file.plan());
   if (!scale)
     fail("--adapter: {} has no adapters; compile the model with --lora", file.origin());
+  std::error_code code;
+  const bool directory = fs::is_directory(path, code);
+  const fs::path place = directory ? path / kConfig : path.parent_path() / kConfig;
+  std::optional<Configuration> config;
+  if (directory || (!given.metadata().contains(kLoraKey) && fs::exists(place, code))) {
+    config.emplace(place);
+    config->checkKind(*scale); // before names of tensors that follow from it
+  }
   findTrunk(file.plan());
   std::set<std::string, std::less<>> known, tensors;
   for (const Variable *variable : *file.plan().variables())
@@ -200,11 +215,8 @@ AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(wei
     }
   given.checkNames(known);
   checkScale(given, *scale);
-  std::error_code code;
-  const bool directory = fs::is_directory(path, code);
-  const fs::path config = directory ? path / kConfig : path.parent_path() / kConfig;
-  if (directory || (!given.metadata().contains(kLoraKey) && fs::exists(config, code)))
-    Configuration(config).check(*scale, tensors);
+  if (config)
+    config->checkTargets(tensors);
 }
 
 void AdapterFile::findTrunk(const Plan &plan) {
