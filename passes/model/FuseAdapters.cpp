@@ -11,7 +11,9 @@ namespace hydra {
 
 namespace {
 
-/// All, if `hydra-lora` has made them.
+/// All, if `hydra-lora` has made them. Those of experts (`hydra.grouped_linear`) are not among the
+/// siblings: [E, R, K] of two would have to lie beside each other expert by expert, which is a copy
+/// of both in every step, where the matrices of linear layers lie behind one another as they are.
 LayerGroups layersOfAdapters(ArrayRef<LinearOp> siblings) {
   if (!isAdapter(siblings.front()))
     return {};
