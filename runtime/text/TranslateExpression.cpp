@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
+#include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ constexpr std::string_view kWordAlone = "\\xb2\\xb3\\xb9\\xbc-\\xbe";
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool isIn(char c, std::string_view all) { return all.find(c) != std::string_view::npos; }
 bool isAsciiMark(char c) { return c > ' ' && c < 0x7f && !isDigit(c) && !isLetter(c); }
 
 class Translator {
@@ -43,6 +45,7 @@ public:
   std::string translate() {
     while (at < pattern.size())
       translatePart();
+    endRun();
     if (!groups.empty())
       refuse("a group is not closed");
     return std::move(out);
@@ -67,14 +70,16 @@ private:
     case ')':
       if (groups.empty())
         refuse("')' closes no group");
-      atom = groups.back();
+      atom = groups.back().begin;
       groups.pop_back();
       out += ')';
       ++at;
+      letterIsLast = false;
       return;
     case '|':
     case '^':
     case '$':
+      endRun();
       atom = std::string::npos;
       out += c;
       ++at;
@@ -86,12 +91,14 @@ private:
     case '{':
       return openInterval();
     case '[':
+      endRun();
       atom = out.size();
       out += readClass();
       return;
     case '\\':
       return escape();
     case '.':
+      endRun();
       atom = out.size();
       out += c;
       ++at;
@@ -99,13 +106,48 @@ private:
     default:
       atom = out.size();
       out += literal();
+      takeLetter();
     }
+  }
+
+  bool isCaseless() const { return !groups.empty() && groups.back().caseless; }
+
+  /// Oniguruma takes several letters for one that they are without case, and one for several: `ss`
+  /// for U+DF. PCRE2 compares one by one.
+  [[noreturn]] void refuseFolding(char32_t c) const {
+    std::string one, several;
+    appendUtf8(one, c);
+    for (const char32_t letter : folded(c))
+      appendUtf8(several, letter);
+    refuse(fmt::format("'{}' without case, which is '{}' as well,", one, several));
+  }
+
+  /// Behind what stands for the character `code`.
+  void takeLetter() {
+    if (!isCaseless())
+      return endRun();
+    const std::u32string letters = folded(code);
+    if (letters.size() > 1)
+      refuseFolding(code);
+    run += letters;
+    letterIsLast = true;
+  }
+
+  /// Behind neighbouring letters, in one group or several.
+  void endRun() {
+    if (run.size() > 1)
+      for (const char32_t c : foldedToSeveral())
+        if (run.find(folded(c)) != std::u32string::npos)
+          refuseFolding(c);
+    run.clear();
+    letterIsLast = false;
   }
 
   /// A character that means itself.
   std::string literal() {
     const Character c = firstCharacter(pattern.substr(at));
     std::string text(pattern.substr(at, c.bytes));
+    code = c.code;
     at += c.bytes;
     return text.size() == 1 && isAsciiMark(text[0]) ? "\\" + text : text;
   }
@@ -113,16 +155,19 @@ private:
   void openGroup() {
     constexpr std::array<std::string_view, 6> known = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>"};
     const size_t begin = out.size();
+    bool caseless = isCaseless();
+    letterIsLast = false;
     for (const std::string_view kind : known) {
       if (startsWith(kind)) {
         out += kind;
         at += kind.size();
-        groups.push_back(begin);
+        groups.push_back({begin, caseless});
         return;
       }
     }
     if (startsWith("(?i:") || startsWith("(?-i:")) {
-      const size_t size = startsWith("(?i:") ? 4 : 5;
+      caseless = startsWith("(?i:");
+      const size_t size = caseless ? 4 : 5;
       out += pattern.substr(at, size);
       at += size;
     } else if (peek(1) == '?' || peek(1) == '*') {
@@ -131,7 +176,7 @@ private:
       out += "(?:"; // nothing refers to what it captures
       ++at;
     }
-    groups.push_back(begin);
+    groups.push_back({begin, caseless});
   }
 
   /// A number of repetitions in braces, or the brace itself.
@@ -154,6 +199,8 @@ private:
     if (end == pattern.size() || pattern[end] != '}' || (least.empty() && most.empty())) {
       atom = out.size();
       out += "\\{";
+      code = '{';
+      takeLetter();
       ++at;
       return;
     }
@@ -168,6 +215,9 @@ private:
   void quantify(const std::string &text, size_t size, bool interval) {
     if (atom == std::string::npos)
       refuse("a repetition of nothing");
+    if (letterIsLast) // it alone is repeated
+      run.pop_back();
+    endRun();
     at += size;
     out += text;
     if (peek() == '?' || (peek() == '+' && !interval)) {
@@ -184,7 +234,10 @@ private:
   /// Behind a backslash, outside of a class.
   void escape() {
     atom = out.size();
-    switch (peek(1)) {
+    const char kind = peek(1);
+    if (isIn(kind, "sSwWbBAzZ"))
+      endRun();
+    switch (kind) {
     case 's':
       at += 2;
       out += fmt::format("[{}]", kSpace);
@@ -219,6 +272,10 @@ private:
       return;
     default:
       out += classEscape();
+      if (isIn(kind, "dDpP"))
+        endRun();
+      else
+        takeLetter();
     }
   }
 
@@ -250,9 +307,11 @@ private:
     case 'f':
     case 'a':
     case 'e':
+      code = 0; // none with a case
       at += 2;
       return {'\\', c};
     case 'v':
+      code = 0;
       at += 2;
       return "\\x0b";
     case 'x':
@@ -261,6 +320,7 @@ private:
     default:
       if (!isAsciiMark(c))
         refuse("this '\\'");
+      code = static_cast<unsigned char>(c);
       at += 2;
       return {'\\', c};
     }
@@ -270,7 +330,7 @@ private:
     const bool braces = peek(1) == 'x' && peek(2) == '{';
     const size_t begin = at + (braces ? 3 : 2), most = peek(1) == 'u' ? 4 : braces ? 8 : 2;
     size_t end = begin;
-    uint32_t code = 0;
+    code = 0;
     for (; end < pattern.size() && end - begin < most; ++end) {
       const char c = pattern[end];
       const int digit = isDigit(c)             ? c - '0'
@@ -279,7 +339,7 @@ private:
                                                : -1;
       if (digit < 0)
         break;
-      code = code << 4 | static_cast<uint32_t>(digit);
+      code = code << 4 | static_cast<char32_t>(digit);
     }
     const bool closed = !braces || (end < pattern.size() && pattern[end] == '}');
     const bool surrogate = code >= 0xd800 && code < 0xe000;
@@ -287,7 +347,7 @@ private:
         surrogate || (!braces && peek(1) == 'x' && code >= 0x80))
       refuse("this code point");
     at = end + (braces ? 1 : 0);
-    return fmt::format("\\x{{{:x}}}", code);
+    return fmt::format("\\x{{{:x}}}", static_cast<uint32_t>(code));
   }
 
   std::string property() {
@@ -332,7 +392,8 @@ private:
   std::string readClass() {
     std::string text = "[";
     ++at;
-    if (peek() == '^') {
+    const bool negated = peek() == '^';
+    if (negated) {
       text += '^';
       ++at;
     }
@@ -349,7 +410,7 @@ private:
       if (peek() == '[')
         text += posixClass();
       else
-        text += classItem();
+        text += classItem(isCaseless() && !negated);
       first = false;
     }
   }
@@ -366,24 +427,33 @@ private:
   }
 
   /// A character, a range, or what a backslash stands for.
-  std::string classItem() {
+  std::string classItem(bool caseless) {
     bool single = true;
     const auto one = [&] {
       if (peek() != '\\')
         return literal();
-      constexpr std::string_view several = "sSwdDpP";
-      single = several.find(peek(1)) == std::string_view::npos;
+      single = !isIn(peek(1), "sSwdDpP");
       return classEscape();
     };
+    const auto check = [&](char32_t first, char32_t last) {
+      for (const char32_t c : foldedToSeveral())
+        if (caseless && c >= first && c <= last)
+          refuseFolding(c);
+    };
     std::string text = one();
-    if (!single || peek() != '-' || peek(1) == ']' || at + 1 >= pattern.size())
+    const char32_t first = code;
+    if (!single || peek() != '-' || peek(1) == ']' || at + 1 >= pattern.size()) {
+      if (single)
+        check(first, first);
       return text;
+    }
     ++at;
     if (peek() == '[')
       refuse("a range that ends with a class");
     text += "-" + one();
     if (!single)
       refuse("a range that ends with a class");
+    check(first, code);
     return text;
   }
 
@@ -391,7 +461,14 @@ private:
   size_t at = 0;
   std::string out;
   size_t atom = std::string::npos; // where what a quantifier repeats begins in `out`
-  std::vector<size_t> groups;      // where open groups begin
+  struct Group {
+    size_t begin;  // in `out`
+    bool caseless; // what is in it
+  };
+  std::vector<Group> groups; // that are open
+  char32_t code = 0;         // that was read last
+  std::u32string run;        // letters without case that follow each other, folded
+  bool letterIsLast = false; // whether the last of them is what a quantifier repeats
 };
 
 } // namespace

@@ -174,6 +174,27 @@ void hydra::text::appendLowercase(std::string &text, char32_t c) {
     appendUtf8(text, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
+std::u32string hydra::text::folded(char32_t c) {
+  std::array<utf8proc_int32_t, 4> codes = {};
+  int boundary = 0;
+  const utf8proc_ssize_t size = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), codes.data(), codes.size(), UTF8PROC_CASEFOLD, &boundary);
+  const auto known = static_cast<size_t>(std::clamp<utf8proc_ssize_t>(size, 0, codes.size()));
+  return {codes.begin(), codes.begin() + known};
+}
+
+const std::u32string &hydra::text::foldedToSeveral() {
+  static const std::u32string all = [] {
+    std::u32string found;
+    constexpr char32_t behindLigatures = 0xfb18; // the last of them
+    for (char32_t c = 0x80; c < behindLigatures; ++c)
+      if (folded(c).size() > 1)
+        found += c;
+    return found;
+  }();
+  return all;
+}
+
 std::string hydra::text::normalized(std::string_view text, Form form) {
   // ASCII is in every form. A character of it composes with what follows only, so that whatever
   // begins with one and goes on without is normalized by itself. What

@@ -34,6 +34,12 @@ inline std::string_view stripped(std::string_view text) {
 /// Appends the lower case of a character.
 void appendLowercase(std::string &text, char32_t c);
 
+/// A character without case (the full folding of Unicode), which may be several: that of U+DF is
+/// `ss`.
+std::u32string folded(char32_t c);
+/// The characters whose folding is several, in the order of their code points.
+const std::u32string &foldedToSeveral();
+
 enum class Form { nfc, nfd, nfkc, nfkd };
 
 /// A valid text in another form.

@@ -276,6 +276,22 @@ TEST(TokenizerFile, SaysWhichFieldIsWrong) {
   EXPECT_EQ(errorOf(with("/normalizer/pattern", {{"Regex", "\\p{Nonsense}"}})),
             "t.json: normalizer.pattern.Regex is the expression '\\p{Nonsense}': unknown property "
             "after \\P or \\p");
+  // Without case several letters can be one, of which PCRE2 knows nothing.
+  const auto refusedFolding = [&](const char *expression) {
+    const std::string error = errorOf(with("/normalizer/pattern", {{"Regex", expression}}));
+    return error.find("' without case, which is '") != std::string::npos;
+  };
+  EXPECT_EQ(
+      errorOf(with("/normalizer/pattern", {{"Regex", "(?i:aSs)"}})),
+      "t.json: normalizer.pattern.Regex is the expression '(?i:aSs)', which is not supported: "
+      "'ß' without case, which is 'ss' as well, at byte 8");
+  for (const char *expression : {"(?i:ß)", "(?i:'st|x)", "(?i:s(?:s))", "(?i:ss)+", "(?i:[À-ÿ])",
+                                 "(?i:\\x{df})", "(?i:f\\x69)", "(?i:(?-i:x)(?>FI))"})
+    EXPECT_TRUE(refusedFolding(expression)) << expression;
+  for (const char *expression :
+       {"(?i:'s|'t|'re|'ve|'m|'ll|'d)", "ss", "(?i:s|s)", "(?i:ss?)", "(?i:s+s)", "(?i:[a-z]s)",
+        "(?i:[^ß])", "(?i:(?-i:ss))", "(?i:s.s)", "(?i:s)|(?i:s)", "[ß]"})
+    EXPECT_FALSE(refusedFolding(expression)) << expression;
   EXPECT_EQ(
       errorOf(with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAEAAA=="}})),
       "t.json: normalizer.precompiled_charsmap has 4 bytes, which do not hold the map that "
