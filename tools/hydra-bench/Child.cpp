@@ -145,7 +145,12 @@ bool wasInterrupted() { return interrupted != 0; }
 
 TemporaryFolder::TemporaryFolder()
     : path([] {
-        std::string text = (std::filesystem::temp_directory_path() / "hydra-bench.XXXXXX").string();
+        std::error_code code;
+        const std::filesystem::path place = std::filesystem::temp_directory_path(code);
+        if (code)
+          fail("cannot make a folder for files that are needed meanwhile: TMPDIR: {}",
+               code.message());
+        std::string text = (place / "hydra-bench.XXXXXX").string();
         if (!::mkdtemp(text.data()))
           fail("cannot make the folder {}: {}", text, errnoText(errno));
         return text;

@@ -2,6 +2,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-bench/Child.h"
@@ -77,9 +78,11 @@ bench::Programs programsOf(const Options &options) {
       options.programs ? std::filesystem::path(*options.programs)
                        : std::filesystem::read_symlink("/proc/self/exe").parent_path();
   bench::Programs programs{folder / "hydrac", folder / "hydra-run", options.seconds};
+  std::error_code code;
   for (const auto &program : {programs.hydrac, programs.run})
-    if (!std::filesystem::exists(program))
-      fail("there is no {}; --programs=DIR says where hydrac and hydra-run are", program.string());
+    if (!std::filesystem::exists(program, code))
+      fail("there is no {}; --programs=DIR says where hydrac and hydra-run are",
+           support::shownPath(program));
   return programs;
 }
 
@@ -216,12 +219,12 @@ int main(int argc, char **argv) {
   app.add_option("--programs", options.programs,
                  "where hydrac and hydra-run are (default: beside this program)")
       ->type_name("DIR");
-  app.footer("Example: hydra-bench tools/bench/cs336-time.json --axis preset=small -o small.json\n"
-             "Status: 0; 1 for a mistake, or when no row could be measured; 2 when a row is worse "
-             "than in --baseline.");
   for (const char *flag :
        {"-o", "--markdown", "--csv", "--steps", "--timeout", "--baseline", "--again", "--programs"})
     list->excludes(app.get_option(flag));
+  app.footer("Example: hydra-bench tools/bench/cs336-time.json --axis preset=small -o small.json\n"
+             "Status: 0; 1 for a mistake, or when no row could be measured; 2 when a row is worse "
+             "than in --baseline.");
   if (const auto status = parseArguments(app, argc, argv, "hydra-bench"))
     return *status;
   try {

@@ -195,11 +195,13 @@ void build(const Options &options) {
 
 /// A path that is no manifest and no folder with one: a shard.
 bool isShard(const std::filesystem::path &path) {
-  return !std::filesystem::is_directory(path) && path.filename() != data::kManifestName;
+  std::error_code code; // whoever reads the file says what is wrong with it
+  return !std::filesystem::is_directory(path, code) && path.filename() != data::kManifestName;
 }
 
 std::filesystem::path manifestOf(const std::filesystem::path &path) {
-  return std::filesystem::is_directory(path) ? path / data::kManifestName : path;
+  std::error_code code;
+  return std::filesystem::is_directory(path, code) ? path / data::kManifestName : path;
 }
 
 void showShard(const std::string &name, const data::ShardHeader &head) {
