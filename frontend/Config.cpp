@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
 
@@ -17,7 +18,6 @@ using support::fail;
 using support::shown;
 
 static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-static constexpr int kMostNesting = 64;
 
 Config::Config(ordered_json object, std::string where)
     : object(std::move(object)), place(std::move(where)) {
@@ -30,25 +30,10 @@ Config::Config(ordered_json object, std::string where)
 static ordered_json parse(std::string_view text, const std::string &place) {
   if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
     fail("{}: has a zero byte at {}; expected JSON text", place, zero);
-  std::vector<std::set<std::string>> names; // one set for each open object
-  auto watch = [&](int depth, ordered_json::parse_event_t event, ordered_json &parsed) {
-    if (depth > kMostNesting)
-      fail("{}: brackets nest more than {} deep", place, kMostNesting);
-    if (event == ordered_json::parse_event_t::object_start)
-      names.emplace_back();
-    if (event == ordered_json::parse_event_t::object_end)
-      names.pop_back();
-    if (event == ordered_json::parse_event_t::key) {
-      const auto &name = parsed.get_ref<const std::string &>();
-      if (!names.back().insert(name).second)
-        fail("{}: has the field '{}' twice", place, shown(name));
-    }
-    return true;
-  };
   try {
-    return ordered_json::parse(text.begin(), text.end(), watch);
+    return ordered_json::parse(text.begin(), text.end(), support::JsonGuard(place));
   } catch (const ordered_json::exception &error) {
-    fail("{}: is not valid JSON: {}", place, shown(error.what(), 200));
+    fail("{}: is not valid JSON: {}", place, support::jsonProblem(error));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/report/TargetTexts.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/ZeroByte.h"
 
 #include <fmt/format.h>
@@ -193,10 +194,11 @@ private:
 
 Target parse(const std::string &text, const std::string &origin) {
   constexpr int kMostNesting = 16; // of values in values
-  auto check = [&](int depth, json::parse_event_t, json &) {
+  support::JsonGuard guard(origin);
+  auto check = [&](int depth, json::parse_event_t event, json &value) {
     if (depth > kMostNesting)
       support::fail("{}: values nest more than {} deep", origin, kMostNesting);
-    return true;
+    return guard(depth, event, value);
   };
   if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
     support::fail("{}: has a zero byte at {}; expected JSON text", origin, zero);
@@ -204,7 +206,7 @@ Target parse(const std::string &text, const std::string &origin) {
   try {
     content = json::parse(text, check);
   } catch (const json::exception &error) {
-    support::fail("{}: no JSON: {}", origin, error.what());
+    support::fail("{}: no JSON: {}", origin, support::jsonProblem(error));
   }
   Reader in(content, origin);
   Target target;

@@ -3,6 +3,7 @@
 
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
 
@@ -107,7 +108,7 @@ std::string hydra::data::manifestText(const Manifest &manifest) {
 }
 
 Manifest hydra::data::parseManifest(std::string_view text, const std::string &name) {
-  const json content = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json content = json::parse(text, support::JsonGuard(name), /*allow_exceptions=*/false);
   if (content.is_discarded() || support::hasZeroByte(text))
     fail("{}: is no JSON", name);
   const Object all(content, name);

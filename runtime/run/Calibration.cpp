@@ -7,6 +7,8 @@
 #include "runtime/run/Bench.h"
 #include "runtime/run/Session.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
+#include "runtime/support/ZeroByte.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -180,8 +182,8 @@ std::string hydra::runtime::withMeasured(const std::string &description, const M
                                          const std::string &origin) {
   using Json = nlohmann::json;
   const auto parsed = [&](const std::string &text) {
-    const Json content = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!content.is_object() || content.empty())
+    const Json content = Json::parse(text, support::JsonGuard(origin), /*allow_exceptions=*/false);
+    if (!content.is_object() || content.empty() || support::hasZeroByte(text))
       support::fail("{}: a target is a JSON object", origin);
     return content;
   };

@@ -6,6 +6,7 @@
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
 
@@ -210,14 +211,15 @@ std::vector<MixedSource> hydra::runtime::readMixture(const std::filesystem::path
     fail("{}: has {} bytes; no mixture is as large", file.name(), file.size());
   const std::vector<std::byte> bytes = file.readAll();
   const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  std::set<std::string> names; // the JSON library would take the last of two sources of one name
+  std::set<std::string> names;
+  support::JsonGuard guard(file.name());
   const auto watch = [&](int depth, nlohmann::ordered_json::parse_event_t event,
-                         nlohmann::ordered_json &name) {
+                         nlohmann::ordered_json &value) {
     if (event == nlohmann::ordered_json::parse_event_t::key && depth == 1 &&
-        !names.insert(name.get<std::string>()).second)
+        !names.insert(value.get<std::string>()).second)
       fail("{}: two sources have the name '{}'", file.name(),
-           support::shown(name.get_ref<const std::string &>()));
-    return true;
+           support::shown(value.get_ref<const std::string &>()));
+    return guard(depth, event, value);
   };
   const auto all = nlohmann::ordered_json::parse(text, watch, false);
   if (!all.is_object() || all.empty() || support::hasZeroByte(text))

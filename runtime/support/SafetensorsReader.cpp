@@ -1,5 +1,6 @@
 // Opens safetensors files, checking every claim of the header before a tensor is handed out.
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
@@ -55,7 +56,7 @@ Header parseHeader(std::string_view text, const std::string &origin) {
   try {
     header.document = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception &error) {
-    fail("{}: the header is not valid JSON: {}", origin, shown(error.what(), 200));
+    fail("{}: the header is not valid JSON: {}", origin, jsonProblem(error));
   }
   return header;
 }

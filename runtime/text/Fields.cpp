@@ -1,5 +1,6 @@
 // What is missing, of another type or unknown in a JSON file, in one line.
 #include "runtime/text/Fields.h"
+#include "runtime/support/JsonGuard.h"
 
 #include "runtime/support/ZeroByte.h"
 #include "runtime/text/Utf8.h"
@@ -108,6 +109,6 @@ nlohmann::json hydra::text::parseJson(std::string_view text, const std::string &
       support::fail("{}: ends inside of its JSON, after {} bytes", name, text.size());
     support::fail("{}: is no JSON: a mistake at byte {}", name, error.byte);
   } catch (const nlohmann::json::exception &error) {
-    support::fail("{}: is no JSON: {}", name, error.what());
+    support::fail("{}: is no JSON: {}", name, support::jsonProblem(error));
   }
 }

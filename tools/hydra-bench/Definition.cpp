@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/Suggest.h"
 #include "runtime/support/ZeroByte.h"
@@ -212,9 +213,9 @@ Definition readDefinition(const std::filesystem::path &file) {
     fail("{}: has a zero byte at {}; expected JSON text", input.name(), zero);
   Json json;
   try {
-    json = Json::parse(begin, begin + bytes.size());
+    json = Json::parse(begin, begin + bytes.size(), support::JsonGuard(input.name()));
   } catch (const Json::exception &error) {
-    fail("{}: {}", input.name(), error.what());
+    fail("{}: {}", input.name(), support::jsonProblem(error));
   }
   Members members(json, input.name());
   Definition definition;

@@ -4,6 +4,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "tools/hydra-bench/Child.h"
 
 #include <algorithm>
@@ -181,7 +182,7 @@ Json Measurer::measure(const Case &one, const std::filesystem::path &folder) {
     row["reason"] = error.reason;
   } catch (const Json::exception &error) {
     row["status"] = "failed";
-    row["reason"] = error.what();
+    row["reason"] = support::jsonProblem(error);
   }
   return row;
 }

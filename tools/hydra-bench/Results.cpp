@@ -5,6 +5,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
 #include "runtime/support/ZeroByte.h"
@@ -45,7 +46,8 @@ Json readResults(const std::filesystem::path &path) {
   const support::InputFile input(path);
   const std::vector<std::byte> bytes = input.readAll();
   const auto *begin = reinterpret_cast<const char *>(bytes.data());
-  const Json json = Json::parse(begin, begin + bytes.size(), nullptr, false);
+  const Json json =
+      Json::parse(begin, begin + bytes.size(), support::JsonGuard(input.name()), false);
   if (support::hasZeroByte(bytes) || !json.is_object() || !json.contains("rows") ||
       !json["rows"].is_array() || !json.contains("programs"))
     fail("{} has no results of hydra-bench", input.name());

@@ -3,6 +3,7 @@
 
 #include "runtime/report/Table.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
@@ -255,7 +256,8 @@ std::vector<TableText> write(const Definition &definition, const std::vector<Jso
     for (const Json &table : definition.tables)
       tables.push_back(TableWriter(definition, table, rows).write(none));
   } catch (const Json::exception &error) {
-    fail("{}: a table is not what it should be: {}", definition.file.string(), error.what());
+    fail("{}: a table is not what it should be: {}", definition.file.string(),
+         support::jsonProblem(error));
   }
   return tables;
 }

@@ -4,6 +4,7 @@
 #include "runtime/report/Table.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "tools/hydra-inspect/LogLines.h"
 
 #include <fmt/ranges.h>
@@ -214,7 +215,7 @@ RoutingLog readRoutingLog(const std::filesystem::path &path, size_t last) {
   while (std::getline(lines, text) && !isCutOff(lines, text)) {
     ++number;
     try {
-      const Json line = Json::parse(text);
+      const Json line = Json::parse(text, support::JsonGuard(file.name()));
       const auto event = line.at("event").get<std::string>();
       RoutedStep step;
       if (event == "start" && line.contains("symbols"))
@@ -223,7 +224,7 @@ RoutingLog readRoutingLog(const std::filesystem::path &path, size_t last) {
         steps[step.step] = std::move(step);
     } catch (const Json::exception &error) {
       support::fail("{} is no log as hydra-run --log writes it: line {}: {}", file.name(), number,
-                    error.what());
+                    support::jsonProblem(error));
     }
   }
   if (steps.empty())

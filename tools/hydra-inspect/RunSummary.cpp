@@ -5,6 +5,7 @@
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "tools/hydra-inspect/LogLines.h"
 
@@ -39,7 +40,7 @@ std::string words(const Json &value) {
 }
 
 void readStarts(const fs::path &path, RunSummary &run) {
-  const Json content = Json::parse(readText(path));
+  const Json content = Json::parse(readText(path), support::JsonGuard(support::shownPath(path)));
   const Json &plan = content.at("plan");
   for (const auto &[name, value] : plan.items()) {
     if (!value.is_object())
@@ -90,7 +91,7 @@ void readEvents(const fs::path &path, RunSummary &run) {
   std::istringstream lines(readText(path));
   std::set<int64_t> skipped, checkpoints;
   for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);) {
-    const Json line = Json::parse(text);
+    const Json line = Json::parse(text, support::JsonGuard(support::shownPath(path)));
     const auto event = line.at("event").get<std::string>();
     const auto step = line.at("step").get<int64_t>();
     if (event == "start") {
@@ -214,7 +215,7 @@ RunSummary readRun(const fs::path &directory) {
     readEvents(file, run);
   } catch (const Json::exception &error) {
     support::fail("{}: is not what hydra-run --run writes: {}", support::shownPath(file),
-                  support::oneLine(error.what()));
+                  support::jsonProblem(error));
   }
   return run;
 }

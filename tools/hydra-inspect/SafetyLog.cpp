@@ -4,6 +4,7 @@
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "tools/hydra-inspect/LogLines.h"
 
@@ -31,10 +32,10 @@ void forEachLine(const fs::path &path, const std::function<void(const Json &)> &
   std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   try {
     for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);)
-      take(Json::parse(text));
+      take(Json::parse(text, support::JsonGuard(support::shownPath(path))));
   } catch (const Json::exception &error) {
     support::fail("{}: is not what hydra-run --log writes: {}", support::shownPath(path),
-                  support::oneLine(error.what()));
+                  support::jsonProblem(error));
   }
 }
 

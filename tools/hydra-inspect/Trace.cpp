@@ -4,6 +4,7 @@
 #include "runtime/report/PlanNodes.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "tools/hydra-inspect/TraceEvents.h"
 
@@ -40,7 +41,7 @@ public:
       if (!forEachEvent(file, [this](const Json &event) { addEvent(event); }))
         failWith("it has no traceEvents");
     } catch (const Json::exception &error) {
-      failWith(error.what());
+      failWith(support::jsonProblem(error));
     }
     if (runs.empty())
       failWith("it has no steps");

@@ -4,6 +4,7 @@
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/JsonGuard.h"
 #include "tools/hydra-inspect/KernelClass.h"
 #include "tools/hydra-inspect/TraceEvents.h"
 
@@ -35,7 +36,7 @@ public:
       if (!forEachEvent(file, [this](const Json &event) { addEvent(event); }))
         failWith("it has no traceEvents");
     } catch (const Json::exception &error) {
-      failWith(error.what());
+      failWith(support::jsonProblem(error));
     }
     if (!summary.device)
       addOperations();

@@ -6,6 +6,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/GitRevision.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
 #include "runtime/text/Utf8.h"
@@ -102,7 +103,7 @@ ordered_json readRun(const fs::path &path) {
     const std::vector<std::byte> bytes = file.readAll();
     const auto *const text = reinterpret_cast<const char *>(bytes.data());
     if (!support::hasZeroByte(bytes))
-      run = ordered_json::parse(text, text + bytes.size(), nullptr, false);
+      run = ordered_json::parse(text, text + bytes.size(), support::JsonGuard(file.name()), false);
   }
   if (!run.is_object() || run.value("format", ordered_json()) != kFormat ||
       !run.contains("arguments") || !run["arguments"].is_array() || !run.contains("starts") ||
