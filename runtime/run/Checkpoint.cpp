@@ -81,12 +81,11 @@ void syncDirectory(int descriptor, const fs::path &path) {
 }
 
 /// A new folder, in the place of one that has been left behind.
-OutputPath makeFolder(OutputPath path) {
+void makeFolder(const OutputPath &path) {
   std::error_code code;
   fs::remove_all(path.place, code);
   if (!fs::create_directory(path.place, code))
     fail("cannot create {}: {}", shownPath(path.shown), code.message());
-  return path;
 }
 
 } // namespace
@@ -119,7 +118,8 @@ void CheckpointFolder::checkThatAllSeeIt() {
   together(ranks, [&] {
     if (!leads())
       return;
-    probe.emplace(makeFolder(folder / fmt::format("{}nothing-{}", kTemporary, ::getpid())));
+    probe.emplace(folder / fmt::format("{}nothing-{}", kTemporary, ::getpid()));
+    makeFolder(probe->path());
     name = fs::absolute(probe->path().place).string();
   });
   const std::vector<std::byte> seen = ranks->broadcast(std::as_bytes(std::span(name)));
@@ -172,8 +172,10 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   const OutputPath directory = {folder / (kTemporary + checkpointName(state.step)), target};
   std::optional<TemporaryFolder> temporary;
   together(ranks, [&] {
-    if (leads())
-      temporary.emplace(makeFolder(directory));
+    if (!leads())
+      return;
+    temporary.emplace(directory);
+    makeFolder(directory);
   });
   std::vector<TensorFile> files;
   for (const char *name : kTensorFiles) {
@@ -201,7 +203,6 @@ void CheckpointFolder::finish(TemporaryFolder &temporary, const PlanFile &file,
     out.write(std::as_bytes(std::span(manifest)));
     out.commit();
   }
-  temporary.release();
   place(temporary.path().place, temporary.path().shown);
   own.insert(state.step);
   syncDirectory(descriptor, folder);
@@ -247,6 +248,7 @@ void CheckpointFolder::prune(int keep) {
     std::error_code code;
     // Renamed first, so that a half-removed one is no checkpoint.
     const fs::path doomed = folder / (kTemporary + present.begin()->second.filename().string());
+    const TemporaryFolder removal(doomed);
     fs::rename(present.begin()->second, doomed, code);
     if (!code)
       fs::remove_all(doomed, code);

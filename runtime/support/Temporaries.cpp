@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <string_view>
 
 namespace hydra::support {
@@ -18,16 +19,14 @@ namespace {
 struct Slot {
   std::atomic<bool> taken = false;
   std::atomic<const char *> path = nullptr;
-  std::atomic<Temporary::Kind> kind = Temporary::Kind::file;
+  std::atomic<const char *> aside = nullptr;
 };
 
 std::array<Slot, Temporary::kMost> slots;
 std::atomic<bool> ending = false;
 std::atomic<pid_t> owner = 0; // a process that was forked has the table, and not the files
 static_assert(std::atomic<const char *>::is_always_lock_free &&
-              std::atomic<bool>::is_always_lock_free &&
-              std::atomic<Temporary::Kind>::is_always_lock_free &&
-              std::atomic<pid_t>::is_always_lock_free);
+              std::atomic<bool>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free);
 
 /// Removes the files that a folder lists from where it is read on. Returns whether there were any.
 bool removeFiles(int folder) {
@@ -75,14 +74,14 @@ void handleSignals() {
 
 } // namespace
 
-Temporary::Temporary(const char *path, Kind kind) : slot(0) {
+Temporary::Temporary(const char *path, const char *aside) : slot(0) {
   owner = ::getpid();
   handleSignals();
   while (slot < kMost && slots[slot].taken.exchange(true))
     ++slot;
   if (slot == kMost)
     return;
-  slots[slot].kind = kind;
+  slots[slot].aside = aside;
   slots[slot].path = path;
 }
 
@@ -101,10 +100,11 @@ void endBySignal(int number) {
   if (owner == ::getpid())
     for (const Slot &one : slots)
       if (const char *const path = one.path) {
-        if (one.kind == Temporary::Kind::folder)
-          removeFolder(path);
-        else
+        const char *const aside = one.aside;
+        if (!aside)
           ::unlink(path);
+        else if (::rename(path, aside) == 0)
+          removeFolder(aside);
       }
   std::signal(number, SIG_DFL);
   sigset_t own;

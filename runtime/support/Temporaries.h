@@ -10,10 +10,10 @@ namespace hydra::support {
 class Temporary {
 public:
   static constexpr unsigned kMost = 256;
-  enum class Kind : unsigned char { file, folder };
 
-  /// `path` stays where it is.
-  explicit Temporary(const char *path, Kind kind = Kind::file);
+  /// Both texts stay where they are. A folder has a path `aside`, in the same folder: it is called
+  /// so before it is emptied, and never where it has got its name meanwhile.
+  explicit Temporary(const char *path, const char *aside = nullptr);
   ~Temporary();
   Temporary(const Temporary &) = delete;
   Temporary &operator=(const Temporary &) = delete;

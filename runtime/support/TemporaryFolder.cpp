@@ -5,23 +5,22 @@
 
 namespace hydra::support {
 
-TemporaryFolder::TemporaryFolder(OutputPath path) : folder(std::move(path)) {
-  removal.emplace(folder.place.c_str(), Temporary::Kind::folder);
+TemporaryFolder::TemporaryFolder(OutputPath path)
+    : folder(std::move(path)), aside(folder.place.string() + ".gone") {
+  removal.emplace(folder.place.c_str(), aside.c_str());
 }
 
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
-  if (!renamed)
+  if (removal)
     std::filesystem::remove_all(folder.place, ignored);
 }
 
-void TemporaryFolder::release() { removal.reset(); }
-
 std::error_code TemporaryFolder::rename() {
-  release(); // a handler on another thread would go on removing files under the new name
   std::error_code code;
   std::filesystem::rename(folder.place, folder.shown, code);
-  renamed = !code;
+  if (!code)
+    removal.reset();
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/support/Temporaries.h"
 
 #include <optional>
+#include <string>
 #include <system_error>
 
 namespace hydra::support {
@@ -13,23 +14,20 @@ namespace hydra::support {
 /// the process, unless it has got its name.
 class TemporaryFolder {
 public:
-  /// The folder is there, and shown as what it will become.
+  /// The folder is shown as what it will become. It need not be there yet; nobody else makes it.
   explicit TemporaryFolder(OutputPath folder);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
 
   const OutputPath &path() const { return folder; }
-  /// To be called before it gets its name in another way than by rename(): from now on no signal
-  /// removes it. What is left under the old name goes with the object.
-  void release();
   /// Gives it the name that it is shown as.
   std::error_code rename();
 
 private:
   OutputPath folder;
-  std::optional<Temporary> removal; // until it is released
-  bool renamed = false;
+  std::string aside;
+  std::optional<Temporary> removal; // until it has its name
 };
 
 } // namespace hydra::support
