@@ -63,11 +63,15 @@ LineFile::LineFile(std::filesystem::path file, std::string kind, std::string_vie
                    bool append)
     : path(std::move(file)), what(std::move(kind)) {
   const mode_t readWriteForAll = 0666; // less the umask
-  descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
-             readWriteForAll);
+  // A pipe that nobody reads would be waited for without a word.
+  descriptor = ::open(path.c_str(),
+                      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                          (append ? 0 : O_TRUNC),
+                      readWriteForAll);
   if (descriptor < 0)
-    fail("cannot write {} {}: {}", what, shownPath(path), errnoText(errno));
+    fail("cannot write {} {}: {}", what, shownPath(path),
+         errno == ENXIO ? "nobody reads it" : errnoText(errno));
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   struct stat status = {};
   ::fstat(descriptor, &status);
   if (append && S_ISREG(status.st_mode))

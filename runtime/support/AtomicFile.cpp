@@ -29,7 +29,10 @@ AtomicFile::AtomicFile(const OutputPath &path) : shown(path.shown), target(path.
       failWith("follow the link", code.value());
   }
   // A rename would replace a device or pipe (/dev/null!) by a file.
-  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+  const bool exists = ::stat(target.c_str(), &status) == 0;
+  if (!exists && errno == ENAMETOOLONG) // which only the rename would find
+    failWith("create it", errno);
+  if (exists && !S_ISREG(status.st_mode))
     fail("cannot write {}: it exists and is no regular file; expected a new or regular file",
          shownPath(shown));
   if (!target.has_filename())

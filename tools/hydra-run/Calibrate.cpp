@@ -17,7 +17,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <iterator>
 
 namespace hydra {
@@ -33,15 +33,16 @@ std::string descriptionOf(const std::string &name) {
   for (const report::TargetText &target : report::targetTexts())
     if (name == target.name)
       return target.text;
-  std::ifstream in(name, std::ios::binary);
-  if (!name.ends_with(".json") || !in) {
+  if (std::error_code code; !name.ends_with(".json") || !std::filesystem::exists(name, code)) {
     std::vector<std::string> names;
     for (const report::TargetText &target : report::targetTexts())
       names.emplace_back(target.name);
     fail("--target-base: '{}' is neither a target ({}) nor a FILE.json that can be read",
          support::shown(name), fmt::join(names, ", "));
   }
-  return {std::istreambuf_iterator<char>(in), {}};
+  const support::InputFile file(name);
+  const std::vector<std::byte> bytes = file.readAll();
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
 std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,

@@ -2,6 +2,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/OutputFile.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StopSignal.h"
 #include "runtime/support/TemporaryFolder.h"
 
@@ -165,9 +166,21 @@ TEST_F(AtomicFiles, OfFoldersNothingRemainsEither) {
     write(abandoned.path() / "file");
   }
   EXPECT_EQ(filesInDirectory(), 0u);
-  TemporaryFolder named(folder());
-  write(named.path() / "file");
-  EXPECT_FALSE(named.rename());
+  // Under its name nothing removes it.
+  const int later = statusBehind({SIGINT}, [&](const auto &wait) {
+    TemporaryFolder named(folder());
+    write(named.path() / "file");
+    fs::rename(named.path().place, named.path().shown);
+    wait();
+  });
+  EXPECT_TRUE(WIFSIGNALED(later)) << later;
+  EXPECT_EQ(contentsOf(directory / "folder" / "file"), "xxx");
+  fs::remove_all(directory / "folder");
+  {
+    TemporaryFolder named(folder());
+    write(named.path() / "file");
+    EXPECT_FALSE(named.rename());
+  }
   EXPECT_EQ(contentsOf(directory / "folder" / "file"), "xxx");
 }
 
@@ -237,6 +250,9 @@ TEST_F(AtomicFiles, UnwritablePlaces) {
   EXPECT_EQ(write(directory), "cannot write " + directory.string() +
                                   ": it exists and is no regular file; expected a new or regular "
                                   "file");
+  const fs::path longName = directory / std::string(256, 'n');
+  EXPECT_EQ(write(longName),
+            "cannot write " + shownPath(longName) + ": failed to create it: File name too long");
   EXPECT_EQ(write(""), "cannot write '': expected the name of a file");
   EXPECT_EQ(write(directory / "none/"),
             "cannot write '" + (directory / "none/").string() + "': expected the name of a file");
