@@ -40,6 +40,24 @@ std::string machine() {
   return fmt::format("{} x {}", count, name);
 }
 
+/// Whether a row has what is said of each: its name, its axes, and what was measured or predicted,
+/// or why nothing was.
+bool isRow(const Json &row) {
+  try {
+    row.at("name").get_ref<const std::string &>();
+    const bool measured = row.at("status").get_ref<const std::string &>() == "ok";
+    if (!measured)
+      row.at("reason").get_ref<const std::string &>();
+    else if (row.contains("bench"))
+      row.at("bench").at("median_ms").get<double>();
+    else
+      row.at("cost").at("step").at("microseconds").get<double>();
+    return row.at("axes").is_object();
+  } catch (const Json::exception &) {
+    return false;
+  }
+}
+
 } // namespace
 
 Json readResults(const std::filesystem::path &path) {
@@ -49,7 +67,8 @@ Json readResults(const std::filesystem::path &path) {
   const Json json =
       Json::parse(begin, begin + bytes.size(), support::JsonGuard(input.name()), false);
   if (support::hasZeroByte(bytes) || !json.is_object() || !json.contains("rows") ||
-      !json["rows"].is_array() || !json.contains("programs"))
+      !json["rows"].is_array() || !std::ranges::all_of(json["rows"], isRow) ||
+      !json.contains("programs") || !json.contains("title") || !json["title"].is_string())
     fail("{} has no results of hydra-bench", input.name());
   return json;
 }
@@ -69,15 +88,16 @@ Results::Results(std::optional<std::filesystem::path> file, const Definition &de
   if (definition.steps > 0)
     made["hydra-run"] = hashOf(programs.run);
   head = {{"title", definition.title}, {"machine", machine()}, {"programs", made}};
-  if (!this->file || again || !std::filesystem::exists(*this->file))
+  std::error_code absent;
+  if (!this->file || again || !std::filesystem::exists(*this->file, absent))
     return;
   const Json before = readResults(*this->file);
   if (before.value("title", "") != definition.title)
     fail("{} has results of another sweep, '{}'; --again measures all anew, or choose another -o",
-         this->file->string(), support::shown(before.value("title", "")));
+         support::shownPath(*this->file), support::shown(before.value("title", "")));
   for (const char *name : {"machine", "programs"})
     if (before.value(name, Json()) != head[name])
-      fail("{} was measured {}; --again measures all anew", this->file->string(),
+      fail("{} was measured {}; --again measures all anew", support::shownPath(*this->file),
            name == std::string("machine") ? "on another machine" : "with other programs");
   for (const Json &row : before["rows"])
     rows.push_back(row);
