@@ -73,6 +73,8 @@ struct FlagUse {
 
 constexpr const char *kSteps = "--steps of a train plan";
 constexpr const char *kMeasured = "--steps of a train plan, or with --eval-only";
+constexpr const char *kPrograms =
+    "--steps, --bench, --profile, --eval-only, --generate or --chat of a train plan";
 constexpr const char *kText =
     "--steps, --bench, --profile, --bench-data or --eval-only of a train plan";
 /// Plans that do not train refuse text.
@@ -113,8 +115,13 @@ constexpr FlagUse kFlagUses[] = {
     {"device", [](Run r) { return !r.device.empty(); }, kRunsSteps, "steps and calls", Idle::noted},
     {"threads", [](Run r) { return r.threads > 0; }, kRunsSteps, "steps and calls", Idle::noted},
     {"scalar", [](Run r) { return !r.scalars.empty(); },
-     kTrains | kTimes | kMeasures | kCalls | kWrites | kSamples | kChecks,
-     "--steps, --bench, --profile, --eval-only, --generate or --chat of a train plan"},
+     kTrains | kTimes | kMeasures | kCalls | kWrites | kSamples | kChecks, kPrograms},
+    {"safe", [](Run r) { return r.safe; }, kTrains | kTimes | kMeasures | kSamples | kChecks,
+     kPrograms},
+    {"poison", [](Run r) { return r.poison; }, kRunsSteps, "steps and calls"},
+    {"check", [](Run r) { return r.check; }, kRunsSteps, "steps and calls"},
+    {"no-graph", [](Run r) { return !r.graph; }, kRunsSteps, "steps and calls"},
+    {"graph-after", [](Run r) { return r.graphAfter > 0; }, kRunsSteps, "steps and calls"},
 };
 
 /// Mistakes by what they are about. Of several the one that is looked for first is said.
