@@ -70,6 +70,11 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
 }
 
 std::vector<std::byte> InputFile::readAll() const {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), pageBytes = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && pageBytes > 0 &&
+      bytes / static_cast<uint64_t>(pageBytes) > static_cast<uint64_t>(pages))
+    fail("cannot read {}: it has {} bytes, which are more than this machine's memory", name(),
+         bytes);
   std::vector<std::byte> content(bytes);
   read(0, content);
   return content;

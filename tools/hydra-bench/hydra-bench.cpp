@@ -5,6 +5,7 @@
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/common/ProblemOf.h"
 #include "tools/hydra-bench/Child.h"
 #include "tools/hydra-bench/Results.h"
 #include "tools/hydra-bench/Table.h"
@@ -230,7 +231,7 @@ int main(int argc, char **argv) {
   try {
     return run(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-bench: %s\n", error.what());
+    std::fprintf(stderr, "hydra-bench: %s\n", problemOf(error));
     return 1;
   }
 }

@@ -8,6 +8,7 @@
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/StopSignal.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/common/ProblemOf.h"
 
 #include <fmt/ranges.h>
 
@@ -350,7 +351,7 @@ int main(int argc, char **argv) {
     else
       info(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-data: %s\n", error.what());
+    std::fprintf(stderr, "hydra-data: %s\n", problemOf(error));
     return support::StopSignal::statusOfError();
   }
   return 0;

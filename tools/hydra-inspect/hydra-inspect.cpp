@@ -11,6 +11,7 @@
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/common/ProblemOf.h"
 #include "tools/hydra-inspect/Page.h"
 #include "tools/hydra-inspect/PageData.h"
 #include "tools/hydra-inspect/Pictures.h"
@@ -357,7 +358,7 @@ int main(int argc, char **argv) {
       return inspectRuns(argc, argv);
     return inspectPlan(argc, argv);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-inspect: %s\n", error.what());
+    std::fprintf(stderr, "hydra-inspect: %s\n", problemOf(error));
     return 1;
   }
 }

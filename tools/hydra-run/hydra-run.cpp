@@ -16,6 +16,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "tools/common/ProblemOf.h"
 #include "tools/hydra-run/Agreement.h"
 #include "tools/hydra-run/Calibrate.h"
 #include "tools/hydra-run/Chat.h"
@@ -389,7 +390,7 @@ int main(int argc, char **argv) {
   } catch (const runtime::RunEnded &) {
     return 1; // another rank has said why
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-run: %s\n", error.what());
+    std::fprintf(stderr, "hydra-run: %s\n", problemOf(error));
     return 1;
   }
 }

@@ -8,6 +8,7 @@
 #include "runtime/support/StandardStreams.h"
 #include "runtime/text/Tokenizer.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/common/ProblemOf.h"
 
 #include <array>
 #include <cerrno>
@@ -167,7 +168,7 @@ int main(int argc, char **argv) {
   try {
     run(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-tokenize: %s\n", error.what());
+    std::fprintf(stderr, "hydra-tokenize: %s\n", problemOf(error));
     return 1;
   }
   return 0;
