@@ -630,11 +630,11 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
 def WidenLate : Pass<"hydra-widen-late", "::mlir::ModuleOp"> {
   let summary = "narrow numbers are widened by the kernels that compute with them";
   let description = [{
-    What matmuls make in bf16, and other operations compute with in f32, is stored in f32 as well where it is moved
-    in between (the heads of a rotation that attention's neighbours read), or where a loop reads it as a sequence: six bytes
-    a number to widen it, and four for each reader. Behind this pass moves move the narrow numbers, loops read them, and the
-    cast stands in front of what computes, in whose kernel it costs nothing. Not where the body of a loop has
-    a reader that takes no cast into its kernel: each iteration would have a launch more. *Exact.*
+    Matmuls make bf16 (or f16). Where another operation computes with the numbers in f32, but they are moved first or
+    read by a loop as a sequence, the widened form was stored: six bytes a number to write it and four for each reader.
+    Behind this pass moves move the narrow numbers, loops read them, and the cast stands in front of what computes,
+    in whose kernel it costs nothing. Not where the body of a loop has a reader that takes no cast into its kernel: each
+    iteration would have a launch more. *Exact.*
   }];
   let statistics = [Statistic<"moves", "moves", "moves of narrow instead of widened numbers">,
                     Statistic<"sequences", "sequences", "sequences that loops read narrow">];

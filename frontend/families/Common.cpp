@@ -4,6 +4,8 @@
 #include "dialects/hydra/Limits.h"
 #include "runtime/support/Error.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -32,15 +34,17 @@ void readSizes(Config &config, Architecture &a, bool tied) {
 
 void readPadding(Config &config, Architecture &a, std::optional<int64_t> otherwise) {
   constexpr std::string_view field = "pad_token_id";
-  const std::optional<int64_t> given =
-      config.findInteger(field, std::numeric_limits<int32_t>::min());
-  const std::optional<int64_t> id = config.json().contains(field) ? given : otherwise;
+  const bool said = config.json().contains(field);
+  const std::optional<int64_t> id =
+      said ? config.findInteger(field, std::numeric_limits<int32_t>::min()) : otherwise;
   if (!id)
     return;
-  if (*id < -a.vocabulary || *id >= a.vocabulary)
-    config.reject(field,
-                  fmt::format("an id from {} to {}, or null{}", -a.vocabulary, a.vocabulary - 1,
-                              given ? "" : fmt::format(" (missing, it is {})", *id)));
+  if (*id < -a.vocabulary || *id >= a.vocabulary) {
+    if (said)
+      config.reject(field,
+                    fmt::format("an id from {} to {}, or null", -a.vocabulary, a.vocabulary - 1));
+    return;
+  }
   a.padding = *id < 0 ? *id + a.vocabulary : *id;
 }
 
@@ -78,17 +82,15 @@ constexpr std::pair<std::string_view, Activation> kActivations[] = {
 
 Activation readActivation(Config &config, std::string_view field, std::string_view otherwise) {
   const std::string name = config.text(field, std::string(otherwise));
-  std::string known;
+  std::vector<std::string_view> known;
   for (const auto &[word, activation] : kActivations) {
     if (word == name)
       return activation;
-    known += fmt::format("{}{}",
-                         known.empty()                                ? ""
-                         : &word == &std::end(kActivations)[-1].first ? " or "
-                                                                      : ", ",
-                         word);
+    known.push_back(word);
   }
-  config.reject(field, known);
+  const std::string_view last = known.back();
+  known.pop_back();
+  config.reject(field, fmt::format("{} or {}", fmt::join(known, ", "), last));
 }
 
 bool readLayerTypes(Config &config, Architecture &a) {

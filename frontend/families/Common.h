@@ -15,7 +15,7 @@ int64_t readLayers(Config &config, std::string_view field);
 /// missing `tie_word_embeddings` is `tied`.
 void readSizes(Config &config, Architecture &a, bool tied);
 /// `pad_token_id`, whose row of the table transformers gives no gradient; it counts from the end
-/// where it is negative. A missing one is `otherwise`, null is none.
+/// where it is negative. A missing one is `otherwise` where the vocabulary has that, null is none.
 void readPadding(Config &config, Architecture &a, std::optional<int64_t> otherwise = std::nullopt);
 /// The width of a head: `head_dim`, or the hidden size shared out among the heads.
 void readHeadWidth(Config &config, Architecture &a);

@@ -307,18 +307,30 @@ private:
   struct IdUses {
     int64_t limit = 0; ///< 0: no ids
     bool areLookedUp = false, areLabels = false;
+    llvm::SmallSetVector<const void *, 2> tables; ///< in which they are looked up
   };
 
   /// Notes which arguments are ids of what, from the operations that read them: themselves, or what
   /// moves and choices make of them, in scans too. Tokens may be labels of others, and labels be
-  /// looked up: what is both is the one that no other argument is.
+  /// looked up: what is both are labels where another argument is looked up in the same table.
   void boundIds(EntryOp entry) {
     const SmallVector<IdUses> uses = llvm::map_to_vector(entry.getBody().getArguments(), idUses);
-    const bool hasTokens =
-        llvm::any_of(uses, [](const IdUses &use) { return use.areLookedUp && !use.areLabels; });
+    const auto haveTokens = [&](const IdUses &labels) {
+      return llvm::any_of(uses, [&](const IdUses &use) {
+        return use.areLookedUp && !use.areLabels &&
+               llvm::any_of(use.tables,
+                            [&](const void *table) { return labels.tables.contains(table); });
+      });
+    };
     entry.setIds(llvm::map_to_vector(uses, [&](const IdUses &use) {
-      return use.areLabels && (hasTokens || !use.areLookedUp) ? -use.limit : use.limit;
+      return use.areLabels && (!use.areLookedUp || haveTokens(use)) ? -use.limit : use.limit;
     }));
+  }
+
+  /// What tells tables apart: parameters by their names, others as values.
+  static const void *identityOf(Value table) {
+    auto use = table.getDefiningOp<UseOp>();
+    return use ? use.getVariableAttr().getAsOpaquePointer() : table.getAsOpaquePointer();
   }
 
   static IdUses idUses(BlockArgument argument) {
@@ -332,6 +344,8 @@ private:
           if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
             uses.limit = uses.limit ? std::min(uses.limit, range->limit) : range->limit;
             (range->labels ? uses.areLabels : uses.areLookedUp) = true;
+            if (auto lookup = dyn_cast<EmbeddingOp>(op))
+              uses.tables.insert(identityOf(lookup.getTable()));
           }
         auto storage = dyn_cast<StorageOpInterface>(op);
         bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();

@@ -161,7 +161,7 @@ private:
     const unsigned number = operand.getOperandNumber();
     return loop && number < loop.getSequences().size() &&
            (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides) ||
-            rowBytes(build::typeOf(operand.get()), strides) >= kLongRow) &&
+            hasLongRows(build::typeOf(operand.get()), strides)) &&
            readersAccept(loop.getEntry().getBody().getArgument(number), strides);
   }
 
@@ -172,16 +172,20 @@ private:
     });
   }
 
-  /// Bytes that lie side by side.
-  static int64_t rowBytes(RankedTensorType type, ArrayRef<int64_t> strides) {
+  /// Whether elements lie in rows that are worth transfers of their own, at multiples of the bytes
+  /// of one.
+  static bool hasLongRows(RankedTensorType type, ArrayRef<int64_t> strides) {
+    const int64_t bytes = elementBytes(type.getElementType());
     int64_t row = 1;
-    for (size_t d = strides.size(); d-- > 0 && (type.getDimSize(d) == 1 || strides[d] == row);)
-      row *= type.getDimSize(d);
-    return row * elementBytes(type.getElementType());
+    size_t outer = strides.size();
+    while (outer > 0 && (type.getDimSize(outer - 1) == 1 || strides[outer - 1] == row))
+      row *= type.getDimSize(--outer);
+    return row * bytes >= kLongRow && llvm::all_of(strides.take_front(outer), [&](int64_t stride) {
+             return stride * bytes % kTransfer == 0;
+           });
   }
 
-  /// Bytes of a row that are worth a transfer from memory.
-  static constexpr int64_t kLongRow = 128;
+  static constexpr int64_t kLongRow = 128, kTransfer = 16; ///< bytes
   /// Operations behind an operation that read its copy as well.
   static constexpr int64_t kKept = 64;
 

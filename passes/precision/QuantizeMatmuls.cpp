@@ -424,7 +424,7 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
                "weights smaller than --fp8-least, or ";
       if (multiple > 1)
         error << "dimensions that are no multiple of " << multiple << ", or ";
-      error << "weights that are computed of parameters, or there are none";
+      error << "weights that are computed from parameters, or there are none";
       error.report();
       signalPassFailure();
     }

@@ -19,8 +19,8 @@ Type elementOf(Value v) { return build::typeOf(v).getElementType(); }
 
 /// Whether a cast keeps every number.
 bool isWidening(CastOp cast) {
-  auto from = dyn_cast<FloatType>(elementOf(cast.getX()));
-  return from && from.getWidth() < 32 && elementOf(cast.getResult()).isF32();
+  const Type from = elementOf(cast.getX());
+  return (from.isBF16() || from.isF16()) && elementOf(cast.getResult()).isF32();
 }
 
 bool isMove(Operation *op) {
@@ -29,34 +29,56 @@ bool isMove(Operation *op) {
          op->getNumOperands() > 0;
 }
 
-/// The type that the numbers of a value had before they were widened and moved; null where others
-/// come in.
-Type sourceType(Value v) {
-  Operation *op = v.getDefiningOp();
-  if (auto cast = dyn_cast_or_null<CastOp>(op))
-    return isWidening(cast) ? elementOf(cast.getX()) : Type();
-  if (!op || !isMove(op))
-    return {};
-  const Type type = sourceType(op->getOperand(0));
-  const bool isSame = llvm::all_of(op->getOperands().drop_front(),
-                                   [&](Value operand) { return sourceType(operand) == type; });
-  return isSame ? type : Type();
+bool isView(Operation *op) {
+  auto storage = dyn_cast<StorageOpInterface>(op);
+  return storage && storage.viewedOperand();
 }
 
-/// A value of which `sourceType` knows the type, in that type.
-Value narrowForm(Value v) {
-  Operation *op = v.getDefiningOp();
-  if (auto cast = dyn_cast<CastOp>(op))
-    return cast.getX();
-  IRMapping operands;
-  for (Value operand : op->getOperands())
-    operands.map(operand, narrowForm(operand));
-  OpBuilder b(op);
-  Operation *moved = b.clone(*op, operands);
-  Value result = moved->getResult(0);
-  result.setType(build::typeOf(result).clone(elementOf(moved->getOperand(0))));
-  return result;
-}
+/// What values were before they were widened and moved.
+class NarrowForms {
+public:
+  /// The type of a value's numbers before; null where others come in.
+  Type typeOf(Value v) {
+    if (auto known = types.find(v); known != types.end())
+      return known->second;
+    const Type type = findType(v);
+    types[v] = type;
+    return type;
+  }
+
+  /// A value that has such a type, moved in it.
+  Value of(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (auto cast = dyn_cast<CastOp>(op))
+      return cast.getX();
+    if (Value known = forms.lookup(v))
+      return known;
+    IRMapping operands;
+    for (Value operand : op->getOperands())
+      operands.map(operand, of(operand));
+    OpBuilder b(op);
+    Operation *moved = b.clone(*op, operands);
+    Value result = moved->getResult(0);
+    result.setType(build::typeOf(result).clone(elementOf(moved->getOperand(0))));
+    return forms[v] = result;
+  }
+
+private:
+  Type findType(Value v) {
+    Operation *op = v.getDefiningOp();
+    if (auto cast = dyn_cast_or_null<CastOp>(op))
+      return isWidening(cast) ? elementOf(cast.getX()) : Type();
+    if (!op || !isMove(op))
+      return {};
+    const Type type = typeOf(op->getOperand(0));
+    const bool isSame = llvm::all_of(op->getOperands().drop_front(),
+                                     [&](Value operand) { return typeOf(operand) == type; });
+    return isSame ? type : Type();
+  }
+
+  DenseMap<Value, Type> types;
+  DenseMap<Value, Value> forms;
+};
 
 /// Whether a cast of an operand becomes part of the kernel that reads it.
 bool takesCast(OpOperand &use) {
@@ -84,8 +106,7 @@ struct WidenLate : impl::WidenLateBase<WidenLate> {
     if (!model)
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      for (Operation &op : llvm::make_early_inc_range(entry.getBody().front()))
-        widenBehind(&op);
+      widenBehindMoves(entry);
     llvm::MapVector<Operation *, SmallVector<LoopOp>> loops; // by body
     model.walk([&](LoopOp loop) { loops[loop.getEntry()].push_back(loop); });
     for (auto &[body, users] : loops)
@@ -97,26 +118,39 @@ struct WidenLate : impl::WidenLateBase<WidenLate> {
   }
 
 private:
-  /// Moves the narrow form of what is moved, and widens the result.
-  void widenBehind(Operation *op) {
-    if (!isMove(op) || llvm::none_of(op->getUses(), takesCast) || !sourceType(op->getResult(0)))
-      return;
-    Value wide = op->getResult(0), narrow = narrowForm(wide);
-    OpBuilder b(op->getContext());
-    b.setInsertionPointAfter(op);
-    Value widened = build::cast(b, madeBy(kPass, op->getLoc()), narrow, elementOf(wide));
+  /// Moves the narrow form of what is moved, and widens the results.
+  void widenBehindMoves(EntryOp entry) {
+    NarrowForms forms;
+    for (Operation &op : llvm::make_early_inc_range(entry.getBody().front()))
+      if (isMove(&op) && forms.typeOf(op.getResult(0)) && pays(&op))
+        widenBehind(&op, forms);
+  }
+
+  /// Whether kernels read what is moved. What is no view should not be made in both types.
+  static bool pays(Operation *move) {
+    return !move->use_empty() && (isView(move) ? llvm::any_of(move->getUses(), takesCast)
+                                               : llvm::all_of(move->getUses(), takesCast));
+  }
+
+  void widenBehind(Operation *move, NarrowForms &forms) {
+    Value wide = move->getResult(0), narrow = forms.of(wide);
+    OpBuilder b(move->getContext());
+    b.setInsertionPointAfter(move);
+    Value widened = build::cast(b, madeBy(kPass, move->getLoc()), narrow, elementOf(wide));
     replaceReads(wide, narrow, widened);
     ++moves;
   }
 
   /// The type in which all loops over a body could read a sequence; null where they should not.
   static Type narrowType(ArrayRef<LoopOp> users, unsigned number) {
-    EntryOp body = LoopOp(users.front()).getEntry();
-    const Type type = sourceType(LoopOp(users.front()).getSequences()[number]);
+    LoopOp first = users.front();
+    NarrowForms forms;
+    const Type type = forms.typeOf(first.getSequences()[number]);
     const bool isPossible = type && llvm::all_of(users, [&](LoopOp loop) {
-                              return sourceType(loop.getSequences()[number]) == type;
+                              return forms.typeOf(loop.getSequences()[number]) == type;
                             });
-    return isPossible && joinsKernels(body.getBody().getArgument(number)) ? type : Type();
+    return isPossible && joinsKernels(first.getEntry().getBody().getArgument(number)) ? type
+                                                                                      : Type();
   }
 
   /// Whether a cast of a value, behind moves, becomes part of all kernels that read it, so that
@@ -129,8 +163,9 @@ private:
   }
 
   void widenChunk(EntryOp body, ArrayRef<LoopOp> users, unsigned number, Type type) {
+    NarrowForms forms;
     for (LoopOp loop : users)
-      loop->setOperand(number, narrowForm(loop.getSequences()[number]));
+      loop->setOperand(number, forms.of(loop.getSequences()[number]));
     Value chunk = body.getBody().getArgument(number);
     const Type wide = elementOf(chunk);
     body.setArgumentType(number, build::typeOf(chunk).clone(type));
@@ -138,9 +173,7 @@ private:
     Value widened = build::cast(b, madeBy(kPass, body.getLoc()), chunk, wide);
     chunk.replaceAllUsesExcept(widened, widened.getDefiningOp());
     ++sequences;
-    // Behind moves, as elsewhere.
-    for (Operation &op : llvm::make_early_inc_range(body.getBody().front()))
-      widenBehind(&op);
+    widenBehindMoves(body);
   }
 };
 

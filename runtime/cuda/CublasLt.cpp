@@ -335,8 +335,8 @@ struct CudaMatmul::Impl {
                                                   : "",
            support::irName(spec.c.dtype));
     // Blocks that count who takes which tile need the counter filled before each call, which takes
-    // longer than it gains. Of algorithms without workspace the first has the same kernel
-    // otherwise.
+    // longer than it gains. Of algorithms without workspace the first was as fast for all shapes
+    // that were measured.
     if (algorithm == 0 && chosen.workspaceSize > 0 && chosen.workspaceSize <= kCounterBytes) {
       prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{0});
       cublasLtMatmulHeuristicResult_t without = {};

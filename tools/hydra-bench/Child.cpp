@@ -143,7 +143,7 @@ void watchSignals() {
 
 bool wasInterrupted() { return interrupted != 0; }
 
-TemporaryFolder::TemporaryFolder()
+ScratchFolder::ScratchFolder()
     : path([] {
         std::error_code code;
         const std::filesystem::path place = std::filesystem::temp_directory_path(code);
@@ -156,7 +156,7 @@ TemporaryFolder::TemporaryFolder()
         return text;
       }()) {}
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
 }

@@ -28,12 +28,12 @@ void watchSignals();
 bool wasInterrupted();
 
 /// A folder for temporary files, which is removed with all in it.
-class TemporaryFolder {
+class ScratchFolder {
 public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder &) = delete;
-  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder &) = delete;
+  ScratchFolder &operator=(const ScratchFolder &) = delete;
 
   const std::filesystem::path path;
 };

@@ -114,7 +114,7 @@ std::string resultOf(const bench::Json &row) {
 /// Whether all cases have their row.
 bool sweep(const bench::Definition &definition, const std::vector<bench::Case> &cases,
            const bench::Programs &programs, bench::Results &results) {
-  const bench::TemporaryFolder folder;
+  const bench::ScratchFolder folder;
   bench::Measurer measurer(definition, programs);
   for (size_t i = 0; i < cases.size(); ++i) {
     const bool known = results.find(cases[i]) != nullptr;

@@ -222,6 +222,7 @@ std::string configText(nlohmann::ordered_json config, const frontend::NamedParam
 class NewDirectory {
 public:
   explicit NewDirectory(fs::path path) {
+    path = path.lexically_normal();
     if (!path.has_filename()) // `model/`
       path = path.parent_path();
     std::error_code error;

@@ -242,7 +242,7 @@ private:
                         at(formatv("(iteration % 2 ? {0} : {1})", *tile.odd, tile.begin)));
         const Move move{&tile, turns,
                         next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)))};
-        // What one thread asks for is asked for behind the first barrier: in front of it all work.
+        // What one warp asks for is asked for behind the first barrier: in front of it all work.
         if (whole)
           begun.push_back({move, 1, 0});
         else

@@ -38,8 +38,11 @@ LoopPieces::LoopPieces(Value value, unsigned sliced, int64_t wide, ArrayRef<int6
   }
   for (unsigned d = last; d-- > sliced;) {
     const int64_t by = d + 1 == last ? 1 : wide;
-    if (memref.getDimSize(d) > 1 && to[d] == row * by && from[d] == row * by)
-      row *= memref.getDimSize(d) / (d + 1 == last ? wide : 1);
+    if (memref.getDimSize(d) == 1)
+      continue;
+    if (to[d] != row * by || from[d] != row * by)
+      break;
+    row *= memref.getDimSize(d) / (d + 1 == last ? wide : 1);
   }
 }
 

@@ -7,10 +7,12 @@
 // CHECK: hydra.entry @ahead(%tokens: tensor<2x5xi32>, %labels: tensor<2x5xi32>) ids(7, -7)
 // CHECK: hydra.entry @first(%labels: tensor<2x5xi32>, %tokens: tensor<2x5xi32>) ids(-7, 7)
 // CHECK: hydra.entry @same(%tokens: tensor<2x5xi32>) ids(7)
+// CHECK: hydra.entry @speakers(%tokens: tensor<2x5xi32>, %speakers: tensor<2x5xi32>) ids(7, 3)
 // CHECK: hydra.entry @both(%tokens: tensor<2x5xi32>, %labels: tensor<2x5xi32>) ids(7, -7)
 hydra.model @m version 1 {
   hydra.symbols dims(D = 4, V = 7)
   hydra.param @e [V, D] init = normal(1.0)
+  hydra.param @voices [3, D] init = normal(1.0)
   hydra.entry @plain(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
     %l = hydra.let linear_cross_entropy(embedding(%tokens, @e), @e, %labels)
     hydra.return loss = %l
@@ -33,6 +35,12 @@ hydra.model @m version 1 {
   }
   hydra.entry @same(%tokens: [B, S] i32) dims(B, S) {
     %x = hydra.let slice(embedding(%tokens, @e), axis = 1, start = 0, size = S - 1)
+    %l = hydra.let linear_cross_entropy(%x, @e, slice(%tokens, axis = 1, start = 1, size = S - 1))
+    hydra.return loss = %l
+  }
+  // What is looked up in another table makes no labels of tokens.
+  hydra.entry @speakers(%tokens: [B, S] i32, %speakers: [B, S] i32) dims(B, S) {
+    %x = hydra.let slice(embedding(%tokens, @e) + embedding(%speakers, @voices), axis = 1, start = 0, size = S - 1)
     %l = hydra.let linear_cross_entropy(%x, @e, slice(%tokens, axis = 1, start = 1, size = S - 1))
     hydra.return loss = %l
   }

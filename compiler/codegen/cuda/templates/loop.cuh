@@ -337,7 +337,8 @@ template <typename T, int Count, typename... Dims> __device__ __forceinline__ vo
 }
 
 // Chunks of a slice are fetched while the threads go on: in pieces of 16 bytes by all of them, or, where they lie
-// densely on both sides, whole. The latter of one iteration end at a barrier in shared memory.
+// densely on both sides, whole, or row by row where rows are long. The latter two of one iteration end at a barrier in
+// shared memory.
 
 __device__ __forceinline__ void prepareFetches(uint32 barrier) {
 #if __CUDA_ARCH__ >= 900
