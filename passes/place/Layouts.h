@@ -42,7 +42,7 @@ bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
 bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides);
 
 /// Whether a loop's body is groups of row-wise operations alone, which read and write chunks
-/// wherever these lie. (Matmuls in kernels of loops want whole chunks.)
+/// wherever these lie. (Matmuls in kernels of loops want whole chunks, or chunks of long rows.)
 bool isOfGroups(LoopOp loop);
 
 } // namespace hydra

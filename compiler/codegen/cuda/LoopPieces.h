@@ -38,7 +38,7 @@ public:
                         int64_t end) const;
   std::string fetchTurns(const std::string &to, const std::string &from, int64_t begin,
                          int64_t end) const;
-  /// Begins to copy all rows, by one warp.
+  /// Begins to copy by one warp: row by row, or all at once what is dense.
   std::string fetchRows(const std::string &to, const std::string &from, int64_t warp) const;
   /// Asks for the lines of pieces of 16 bytes.
   std::string prefetch(const std::string &from) const;
