@@ -8,9 +8,11 @@
 #include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/NodeBuilder.h"
 #include "runtime/cuda/Nvml.h"
+#include "runtime/cuda/StartedRuns.h"
 #include "runtime/cuda/Transfers.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/plan/TensorBytes.h"
@@ -27,6 +29,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 namespace hydra::runtime {
@@ -115,37 +118,63 @@ public:
   }
 
   ~Executor() override {
+    driver().cuStreamSynchronize(device.stream); // a run may be under way
     for (CudaProgram &program : programs)
       if (program.graph)
         driver().cuGraphExecDestroy(program.graph);
   }
 
   double run(uint32_t number) override {
+    start(number, {});
+    return finish();
+  }
+
+  /// Step by step as well. Not where the host has a part in programs: by memory that both reach, or
+  /// by what it does between steps.
+  bool startsAhead(uint32_t) const override {
+    return host->size() == 0 && !profiling && !options.check && !options.poison && !options.ranks;
+  }
+
+  void start(uint32_t number, std::span<const uint32_t> outputs) override {
     CudaProgram &program = programs[number];
     const Range range(program.name.c_str());
     if (options.poison)
       fillUnwritten(number);
     if (launchesSteps() || warmsUp(program)) {
-      begin.record(device.stream);
+      started.begin(number);
       program.ran.assign(program.nodes.size(), false);
       runRange(program, 0, program.nodes.size());
     } else {
       if (!program.graph)
         capture(program);
-      begin.record(device.stream);
+      started.begin(number);
       const double launchBegin = clock();
       driver().check(driver().cuGraphLaunch(program.graph, device.stream),
                      fmt::format("cannot start program {}", program.name));
       if (profiling)
         records.noteLaunch({"cuGraphLaunch", number, 0, launchBegin, clock()});
     }
-    end.record(device.stream);
-    waitFor(program);
-    transfers->arrived();
+    kept.clear();
+    for (const uint32_t tensor : outputs)
+      if (const Tensor &entry = *plan.tensors()->Get(tensor);
+          entry.segment() != SegmentKind::host && isDense(entry))
+        kept.push_back({tensor, addressOf(tensor), denseBytes(entry)});
+    started.end(kept);
+    transfers->runStarted();
+  }
+
+  double finish() override {
+    CudaProgram &program = programs[started.first()];
+    const Range range(program.name.c_str());
+    const double seconds = waitFor(program);
+    if (started.underWay() == 0)
+      transfers->arrived();
     if (profiling && !records.isLoaded())
       takeTimes(program);
-    return end.secondsSince(begin);
+    return seconds;
   }
+
+  bool isRunning() const override { return started.areRunning(); }
 
   void write(uint32_t tensor, std::span<const std::byte> values) override {
     if (std::byte *place = onHost(tensor, 0, values.size()))
@@ -184,7 +213,12 @@ public:
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
-    if (const std::byte *place = onHost(tensor, 0, values.size()))
+    const std::span<const std::byte> copy = started.copyOf(tensor);
+    if (copy.size() == values.size() && !copy.empty())
+      std::ranges::copy(copy, values.begin());
+    else if (started.underWay() > 0)
+      throw std::logic_error("a tensor is read beside a run of a program");
+    else if (const std::byte *place = onHost(tensor, 0, values.size()))
       std::memcpy(values.data(), place, values.size());
     else
       transfers->read(*plan.tensors()->Get(tensor), addressOf(tensor), values);
@@ -576,9 +610,13 @@ private:
     }
   }
 
-  void waitFor(const CudaProgram &program) {
-    waitForRanks(program.name.c_str(),
-                 fmt::format("program {} stopped (--check names the step)", program.name));
+  /// For the run of the program that began first; returns the seconds it took.
+  double waitFor(const CudaProgram &program) {
+    const std::string problem =
+        fmt::format("program {} stopped (--check names the step)", program.name);
+    if (options.ranks)
+      waitForRanks(program.name.c_str(), problem);
+    return started.finish(problem);
   }
 
   void capture(CudaProgram &program) {
@@ -610,7 +648,8 @@ private:
   size_t ncclBytes = 0;       // of GPU memory that it took to connect
   DeviceLibrary library;
   std::vector<CudaProgram> programs;
-  Event begin, end;
+  StartedRuns started{device};
+  std::vector<StartedRuns::Output> kept; // of the run that is started
   bool profiling = false;
 };
 

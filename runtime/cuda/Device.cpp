@@ -114,9 +114,13 @@ void Device::upload(CUdeviceptr to, std::span<const std::byte> bytes) const {
 }
 
 void Device::download(CUdeviceptr from, std::span<std::byte> bytes) const {
+  beginDownload(from, bytes);
+  wait("cannot read from the GPU");
+}
+
+void Device::beginDownload(CUdeviceptr from, std::span<std::byte> bytes) const {
   driver().check(driver().cuMemcpyDtoHAsync(bytes.data(), from, bytes.size(), stream),
                  "cannot read from the GPU");
-  wait("cannot read from the GPU");
 }
 
 Event::Event() {
@@ -136,9 +140,11 @@ void Event::makeWait(CUstream stream) const {
   driver().check(driver().cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
 }
 
-void Event::wait() const {
-  driver().check(driver().cuEventSynchronize(event), "cannot wait for an event");
+void Event::wait(const std::string &what) const {
+  driver().check(driver().cuEventSynchronize(event), what);
 }
+
+bool Event::isReached() const { return driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY; }
 
 double Event::secondsSince(const Event &begin) const {
   float milliseconds = 0.0f;

@@ -78,6 +78,8 @@ public:
   /// By the first stream: uploads return before they are done, downloads when they are.
   void upload(CUdeviceptr to, std::span<const std::byte> bytes) const;
   void download(CUdeviceptr from, std::span<std::byte> bytes) const;
+  /// To pinned memory; returns before it is done.
+  void beginDownload(CUdeviceptr from, std::span<std::byte> bytes) const;
 
   int attribute(CUdevice_attribute which) const;
   /// Such as `0000:3b:00.0`.
@@ -99,8 +101,11 @@ public:
   Event(Event &&other) noexcept : event(std::exchange(other.event, nullptr)) {}
   void record(CUstream stream) const;
   void makeWait(CUstream stream) const;
-  /// Until the stream has come to where it was recorded last; not at all if it never was.
-  void wait() const;
+  /// Until the stream has come to where it was recorded last; not at all if it never was. Throws
+  /// Error, beginning with `what`, when something went wrong.
+  void wait(const std::string &what = "cannot wait for an event") const;
+  /// Whether the stream has come there.
+  bool isReached() const;
   double secondsSince(const Event &begin) const;
 
 private:

@@ -13,14 +13,20 @@ namespace hydra::runtime::cuda {
 
 Transfers::Transfers(const Device &device) : device(device) {
   void *pinned = nullptr;
-  driver().check(driver().cuMemHostAlloc(&pinned, kSmallBytes, 0),
+  driver().check(driver().cuMemHostAlloc(&pinned, 2 * kSmallBytes, 0),
                  "cannot take memory for transfers");
-  small = static_cast<std::byte *>(pinned);
+  small[0] = static_cast<std::byte *>(pinned);
+  small[1] = small[0] + kSmallBytes;
 }
 
 Transfers::~Transfers() {
   driver().cuStreamSynchronize(device.stream); // which may read staging memory
-  driver().cuMemFreeHost(small);
+  driver().cuMemFreeHost(std::min(small[0], small[1]));
+}
+
+void Transfers::runStarted() {
+  std::swap(small[0], small[1]);
+  arrived();
 }
 
 void Transfers::write(const planfile::Tensor &tensor, CUdeviceptr to,
@@ -47,7 +53,7 @@ void Transfers::upload(CUdeviceptr to, std::span<const std::byte> values) {
     return arrived();
   }
   // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
-  std::byte *place = small + smallBytes;
+  std::byte *place = small[0] + smallBytes;
   std::memcpy(place, values.data(), values.size());
   smallBytes += (values.size() + 63) / 64 * 64;
   device.upload(to, {place, values.size()});

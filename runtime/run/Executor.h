@@ -72,6 +72,20 @@ public:
 
   /// Runs program `program` of the plan to its end; returns the seconds it took on the device.
   virtual double run(uint32_t program) = 0;
+  /// Whether `start` returns while the program still runs, so that the next run can be started
+  /// behind it.
+  virtual bool startsAhead(uint32_t /*program*/) const { return false; }
+  /// Starts a run. What is written from now on is for runs that are started later. At most one
+  /// other is under way, which `finish` waits for first. Once a run was waited for, `read` gives
+  /// `outputs`, dense tensors, as that run left them, until the next one was waited for; while
+  /// another is under way, nothing else is to be read.
+  virtual void start(uint32_t program, std::span<const uint32_t> /*outputs*/) {
+    startedSeconds = run(program);
+  }
+  /// Waits for the run that was started first; returns the seconds it took on the device.
+  virtual double finish() { return startedSeconds; }
+  /// Whether a run that was started is under way.
+  virtual bool isRunning() const { return false; }
 
   /// Copies a tensor of the plan from or to dense row-major bytes in its dtype. Throws Error when
   /// the size is another.
@@ -127,6 +141,9 @@ public:
   virtual std::string driverVersion() const { return ""; }
   /// Rows of the start-up table: what runs the plan, such as {"threads", "2"}.
   virtual std::vector<std::pair<std::string, std::string>> describe() const = 0;
+
+private:
+  double startedSeconds = 0.0;
 };
 
 } // namespace hydra::runtime

@@ -48,6 +48,8 @@ public:
   void begin();
   /// Behind a step: the next one may be of the safe form.
   void watch(const StepReport &report);
+  /// Whether steps are watched still, so that this may be.
+  bool watches() const { return monitor.watches(); }
   /// At the end of the run.
   void finish() const;
 

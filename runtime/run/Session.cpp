@@ -19,6 +19,7 @@
 #include <cmath>
 #include <set>
 #include <span>
+#include <utility>
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
@@ -269,6 +270,12 @@ Session::Form Session::formOf(uint32_t index) const {
       form.sumsLosses = true;
     }
   }
+  for (const int64_t one : {form.loss, form.gradientNorm, form.applied})
+    if (one >= 0)
+      form.read.push_back(static_cast<uint32_t>(one));
+  for (const Output *output : *program.outputs())
+    if (told && StepOutputs::tells(plan, *output))
+      form.read.push_back(output->tensor());
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
                       plan.programs()->Get(index - 1)->role() == ProgramRole::count;
   if (counts)
@@ -363,16 +370,33 @@ std::string Session::drawAhead(int64_t number) {
   return "";
 }
 
-double Session::runPart(const Part &part, uint64_t batch) {
+void Session::startPart(const Part &part, uint64_t batch, int64_t number) {
   part.batches[batch].write(executor, *file.plan().programs()->Get(part.program));
   try {
-    executor.run(part.program);
+    executor.start(part.program, part.read);
   } catch (const BadValue &bad) {
     if (!trainPlan)
       throw;
-    fail("step {}: {}", step + 1, bad.what());
+    fail("step {}: {}", number + 1, bad.what());
   }
+}
+
+double Session::endPart(const Part &part) {
+  executor.finish();
   return part.loss < 0 ? 0.0 : gathered.scalar(static_cast<uint32_t>(part.loss));
+}
+
+double Session::runPart(const Part &part, uint64_t batch) {
+  startPart(part, batch, step);
+  return endPart(part);
+}
+
+void Session::readStepOutputs() {
+  told.emplace(file.plan());
+  for (Part &part : parts)
+    takeForm(part);
+  for (EarlyPart &phase : early)
+    takeForm(phase.part);
 }
 
 std::vector<Session::SmallOutput> Session::smallOutputs() const {
@@ -415,31 +439,43 @@ bool Session::drawsValues(bool readsBatches) const {
          (readsBatches && std::ranges::any_of(*file.plan().scalars(), isDrawn));
 }
 
+bool Session::leavesLabelsOut() const {
+  // Drawn ids leave no label out.
+  return trainPlan && (options.text ? options.text->leavesLabelsOut() : given != nullptr);
+}
+
 double Session::makeRuns(Part &part, bool drawnAhead) {
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   // In f32, one after the other: so do ranks, and what is told has the same bits.
   float loss = 0.0F;
-  // Drawn ids leave no label out.
-  const bool counts =
-      trainPlan && (options.text ? options.text->leavesLabelsOut() : given != nullptr);
+  const bool counts = leavesLabelsOut();
   int64_t labels = 0;
   if (part.count >= 0)
     countLabels(part, drawnAhead);
   // All of them are there still.
   const bool drawn = drawnAhead || (part.count >= 0 && ahead == runs);
+  const auto end = [&] {
+    const auto added = static_cast<float>(endPart(part));
+    loss = part.sumsLosses ? added : loss + added;
+    if (told)
+      told->add(executor, *file.plan().programs()->Get(part.program));
+  };
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
     if (i % ahead == 0 && !drawn)
       part.batches.draw(nextBatch() + i);
     sound = false;
+    const bool isBeside = i > 0 && executor.startsAhead(part.program);
+    if (i > 0 && !isBeside)
+      end();
     scalars.writeMicroBatch(executor, i);
-    const auto added = static_cast<float>(runPart(part, i % ahead));
-    loss = part.sumsLosses ? added : loss + added;
+    startPart(part, i % ahead, step);
+    if (isBeside)
+      end();
     if (counts)
       labels += part.batches[i % ahead].countedLabels().value_or(1);
-    if (told)
-      told->add(executor, *file.plan().programs()->Get(part.program));
   }
+  end();
   if (parts.size() > 1) {
     runPart(parts[1], 0);
     if (told)
@@ -459,16 +495,76 @@ bool Session::anyLabel(int64_t own) const {
   return options.ranks->broadcast(std::span(&any, 1)).front() != std::byte{0};
 }
 
-double Session::advance() {
-  if (policies)
-    policies->begin(step, scalars);
-  scalars.write(executor, step);
-  Part &part = nextPart();
-  part.batches.take(step);
+bool Session::beginsAhead(int64_t number) const {
+  const Part &part = partOf(number);
+  return executor.startsAhead(part.program) && !options.ranks && file.plan().accumulation() == 1 &&
+         part.count < 0 && (!policies || policies->flags().empty());
+}
+
+void Session::begin(int64_t number) {
+  Part &part = partAt(number);
+  part.batches.take(number);
+  if (!part.batches.areOf(number))
+    part.batches.draw(static_cast<uint64_t>(number));
+  Begun one{.part = &part};
+  if (const double seconds = part.batches.takeSeconds(); !executor.isRunning())
+    one.waited = seconds; // else the device did not
+  if (leavesLabelsOut())
+    one.labelled = part.batches[0].countedLabels().value_or(1) > 0;
+  sound = false;
+  scalars.write(executor, number);
+  scalars.writeMicroBatch(executor, 0);
+  startPart(part, 0, number);
+  begun = one;
+}
+
+void Session::beginBeside(int64_t number) {
+  try {
+    begin(number);
+  } catch (const support::Error &) {
+    whyNotBegun = std::current_exception();
+  }
+}
+
+void Session::leaveBegun() {
+  if (!begun)
+    return;
+  begun.reset();
+  sound = false;
+  executor.finish();
+}
+
+double Session::advance(bool goesOn) {
+  if (whyNotBegun)
+    std::rethrow_exception(std::exchange(whyNotBegun, nullptr));
   if (told)
     told->clear();
-  const double loss = stepLoss = makeRuns(part, part.batches.areOf(step));
-  waited = part.batches.takeSeconds();
+  if (!begun && !beginsAhead(step)) {
+    if (policies)
+      policies->begin(step, scalars);
+    scalars.write(executor, step);
+    Part &part = nextPart();
+    part.batches.take(step);
+    const double loss = makeRuns(part, part.batches.areOf(step));
+    waited = part.batches.takeSeconds();
+    return takeStep(part, loss);
+  }
+  if (!begun)
+    begin(step);
+  const Begun now = *std::exchange(begun, std::nullopt);
+  // Not behind a step that may be one bad one too many.
+  if (goesOn && counted.skippedInARow + 1 < options.maxBadSteps && beginsAhead(step + 1))
+    beginBeside(step + 1);
+  waited = now.waited;
+  labelled = now.labelled;
+  const double loss = static_cast<float>(endPart(*now.part));
+  if (told)
+    told->add(executor, *file.plan().programs()->Get(now.part->program));
+  return takeStep(*now.part, loss);
+}
+
+double Session::takeStep(const Part &part, double loss) {
+  stepLoss = loss;
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;
@@ -533,6 +629,7 @@ void Session::checkFinite(std::string_view what, double value) {
   if (std::isfinite(value))
     return;
   sound = false;
+  leaveBegun();
   std::string text;
   if (const std::optional<double> rate = scalars.value("lr", step - 1))
     text += fmt::format("; learning rate {:g}", *rate);

@@ -15,6 +15,7 @@
 #include "runtime/run/TextSource.h"
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -96,7 +97,13 @@ public:
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
   /// Error when the batches of the step cannot be read, and then nothing has changed; and, with the
   /// likely cause, when a training loss or the norm of its gradients is not finite.
-  double advance();
+  ///
+  /// `goesOn`: unless this throws, nothing else is done with the session or the executor before
+  /// `advance` is called again. Where it can, a device is given that step before the end of this
+  /// one is waited for.
+  double advance(bool goesOn = false);
+  /// Whether a device was given the next step already, so that nothing but `advance` may follow.
+  bool hasBegun() const { return begun.has_value(); }
   /// Whether its programs have safe forms, by which `hydrac --safe` lets a run go on.
   bool hasSafeForm() const;
   /// From now on the programs of that form run, on the same parameters and states. The plan has it.
@@ -116,7 +123,7 @@ public:
 
   /// Whether parameters and states are those between two steps, as far as is known: not while a
   /// step has begun and failed, or gave a loss or norm that is not finite.
-  bool isSound() const { return sound; }
+  bool isSound() const { return sound && !begun; }
   /// The loss of the present parameters by the program `eval`: with text, the mean over the
   /// held-out batches; otherwise on the batch of the next step. Throws Error, with the likely
   /// cause, when it is not finite, and on all ranks when one of them cannot read its batches.
@@ -157,7 +164,7 @@ public:
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.
   std::optional<double> gradientNorm() const { return norm; }
   /// From now on what steps tell beside their loss is read.
-  void readStepOutputs() { told.emplace(file.plan()); }
+  void readStepOutputs();
   /// What the last step told, if it is read.
   std::vector<StepOutput> stepOutputs() { return told ? told->means() : std::vector<StepOutput>(); }
   /// Of all steps of the run, those before a checkpoint as well.
@@ -199,6 +206,7 @@ private:
     int64_t applied = -1;    ///< that says whether a step was applied
     bool sumsLosses = false; ///< the loss is the sum of those of its step so far
     int64_t count = -1;      ///< the program that counts labels before, or -1
+    std::vector<uint32_t> read = {}; ///< tensors of outputs that are read behind each run
   };
   /// The form that runs, with its inputs: of what is read from files, a batch for each of its runs
   /// in a step.
@@ -214,8 +222,27 @@ private:
   Form formOf(uint32_t program, ProgramForm which) const;
   /// The part goes on in the form that runs.
   void takeForm(Part &part) const { static_cast<Form &>(part) = formOf(part.own, running); }
+  /// A step of one run that was started.
+  struct Begun {
+    Part *part;
+    bool labelled = true;
+    double waited = 0; ///< for its batch
+  };
+  /// Whether step `number` is one run of a program, which can be started ahead.
+  bool beginsAhead(int64_t number) const;
+  /// Starts a step of one run. Throws Error when its batch cannot be read, and then nothing has
+  /// changed.
+  void begin(int64_t number);
+  /// The same, beside the step before; what is thrown waits for the next step.
+  void beginBeside(int64_t number);
+  /// Lets the step end that was given to a device too early, and forgets it.
+  void leaveBegun();
+  /// What the step has left, whose runs have ended; returns the loss.
+  double takeStep(const Part &part, double loss);
   /// The runs of a step, whose batches may be drawn already; returns the loss.
   double makeRuns(Part &part, bool drawn);
+  /// Whether labels of steps may not count, so that they have to be counted.
+  bool leavesLabelsOut() const;
   /// Writes the copies of variables that the form which runs has, and another that has made steps
   /// has not; and what is derived of them.
   void refreshCopies();
@@ -241,7 +268,11 @@ private:
   void count(double loss, uint64_t tokens);
   /// Whether any of the labels of a step counts, of which so many of this rank do.
   bool anyLabel(int64_t own) const;
-  /// Returns the loss of one batch of the part.
+  /// Starts the part's program on one of its batches.
+  void startPart(const Part &part, uint64_t batch, int64_t number);
+  /// Waits for it; returns the loss of the batch.
+  double endPart(const Part &part);
+  /// Both.
   double runPart(const Part &part, uint64_t batch);
   /// Throws Error, with what a user can go by, unless the value is finite: parameters that give
   /// such ones are not sound.
@@ -289,6 +320,8 @@ private:
   bool labelled = true; // the last step
   double stepLoss = 0;  // of the last step
   double waited = 0;    // for the batches of the last step
+  std::optional<Begun> begun;     // the next step
+  std::exception_ptr whyNotBegun; // the next step, where that was tried
   int64_t step = 0;
   bool sound = true;
   ProgramForm running = ProgramForm::own;

@@ -24,15 +24,15 @@ int64_t numbersIn(const Tensor &tensor) {
                          std::multiplies());
 }
 
-bool isTold(const Plan &plan, const Output &output) {
+} // namespace
+
+bool StepOutputs::tells(const Plan &plan, const Output &output) {
   const std::string_view name = output.name()->string_view();
   const Tensor &tensor = *plan.tensors()->Get(output.tensor());
   return name != kLossOutput && name != kGradNormOutput && name != kAppliedOutput &&
          name != kLossSumOutput && output.gradient_of() < 0 && output.batch_dimension() < 0 &&
          tensor.shape()->size() <= 2 && numbersIn(tensor) <= kMostNumbers;
 }
-
-} // namespace
 
 void StepOutputs::clear() {
   sums.clear();
@@ -53,7 +53,7 @@ void StepOutputs::addUpdate(Executor &executor, const Program &program) {
 void StepOutputs::addTo(std::vector<StepOutput> &to, Executor &executor, const Program &program) {
   size_t next = 0;
   for (const Output *output : *program.outputs()) {
-    if (!isTold(plan, *output))
+    if (!tells(plan, *output))
       continue;
     const Tensor &tensor = *plan.tensors()->Get(output->tensor());
     const auto count = static_cast<size_t>(numbersIn(tensor));

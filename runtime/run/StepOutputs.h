@@ -24,6 +24,8 @@ struct StepOutput {
 class StepOutputs {
 public:
   explicit StepOutputs(const planfile::Plan &plan) : plan(plan) {}
+  /// Whether an output is one of these.
+  static bool tells(const planfile::Plan &plan, const planfile::Output &output);
 
   /// A step begins.
   void clear();

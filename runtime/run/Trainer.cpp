@@ -143,6 +143,8 @@ private:
       if (!decision.error.empty())
         throw CommonError(decision.error);
       makeStep();
+      if (session.hasBegun())
+        continue; // by what was known before this step, nothing comes between
       result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.
@@ -159,7 +161,18 @@ private:
       save(/*last=*/true); // a measurement was interrupted
   }
 
-  bool isDue(int64_t every) const { return every > 0 && session.steps() % every == 0; }
+  bool isDue(int64_t every) const { return isDue(every, session.steps()); }
+  static bool isDue(int64_t every, int64_t steps) { return every > 0 && steps % every == 0; }
+
+  /// Whether the next step is followed by another at once.
+  bool goesOn() const {
+    const int64_t number = session.steps() + 1;
+    const bool profiles = !options.profile.form.empty() && number <= options.profile.last;
+    const bool watches = guard && guard->watches();
+    return number < options.steps && !options.ranks && !watches && !profiles && !saveIsDue &&
+           !isDue(options.saveEvery, number) && !isDue(options.evalEvery, number) &&
+           !isDue(options.sampleEvery, number) && !(options.save && StopSignal::received());
+  }
 
   /// What this rank has to say about the step after the next one.
   void vote() {
@@ -190,7 +203,7 @@ private:
     const int64_t before = session.steps();
     std::exception_ptr ending; // of a run, by the step that was one bad one too many
     try {
-      report.loss = session.advance();
+      report.loss = session.advance(goesOn());
     } catch (const CommonError &) {
       if (session.steps() == before || !session.refusal())
         throw;
@@ -346,7 +359,15 @@ private:
 
   /// What fails beside the training does not take the training with it.
   void saveAfter(const std::exception &error) {
-    if (!folder || !session.isSound() || session.steps() == saved)
+    if (!folder)
+      return;
+    if (session.hasBegun())
+      try {
+        session.advance();
+      } catch (const std::exception &) {
+        return; // the first error counts
+      }
+    if (!session.isSound() || session.steps() == saved)
       return;
     if (writers && !dynamic_cast<const CommonError *>(&error))
       return; // the others know nothing of it

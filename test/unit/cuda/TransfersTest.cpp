@@ -6,6 +6,7 @@
 #include "runtime/run/FirstValues.h"
 #include "test/support/PlanBuilder.h"
 #include "test/unit/cuda/driver/FakeDriver.h"
+#include "test/unit/cuda/driver/OnFakeDriver.h"
 
 #include <gtest/gtest.h>
 
@@ -27,32 +28,6 @@ namespace {
 
 constexpr size_t kHalf = Executor::kStagingBytes;
 constexpr size_t kSmall = size_t{4} << 20; // what Transfers takes without waiting
-
-PlanBuilder forGpu() {
-  PlanBuilder builder;
-  builder.plan.target->kind = planfile::TargetKind::cuda;
-  builder.plan.target->name = "h100";
-  builder.plan.target->sm_arch = "sm_90a";
-  return builder;
-}
-
-/// With a program that does nothing.
-PlanFile loaded(PlanBuilder builder) {
-  builder.program("train", {});
-  return builder.load();
-}
-
-/// Fails when something was left behind.
-class OnFakeDriver : public testing::Test {
-protected:
-  void TearDown() override {
-    EXPECT_EQ(fakeDriverState().live, 0U);
-    EXPECT_EQ(fakeDriverState().faults, before.faults);
-  }
-
-private:
-  const FakeDriverState before = fakeDriverState();
-};
 
 /// A dense tensor and a strided one on a device, and what they are to be.
 class Tensors {
