@@ -12,7 +12,6 @@
 #include "runtime/cuda/Transfers.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
-#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/plan/TensorBytes.h"
@@ -140,26 +139,25 @@ public:
     const Range range(program.name.c_str());
     if (options.poison)
       fillUnwritten(number);
+    kept.clear();
+    for (const uint32_t tensor : outputs)
+      if (const Tensor &entry = *plan.tensors()->Get(tensor); entry.segment() != SegmentKind::host)
+        kept.push_back({tensor, addressOf(tensor), extentBytes(entry)});
     if (launchesSteps() || warmsUp(program)) {
-      started.begin(number);
+      started.begin(number, kept);
       program.ran.assign(program.nodes.size(), false);
       runRange(program, 0, program.nodes.size());
     } else {
       if (!program.graph)
         capture(program);
-      started.begin(number);
+      started.begin(number, kept);
       const double launchBegin = clock();
       driver().check(driver().cuGraphLaunch(program.graph, device.stream),
                      fmt::format("cannot start program {}", program.name));
       if (profiling)
         records.noteLaunch({"cuGraphLaunch", number, 0, launchBegin, clock()});
     }
-    kept.clear();
-    for (const uint32_t tensor : outputs)
-      if (const Tensor &entry = *plan.tensors()->Get(tensor);
-          entry.segment() != SegmentKind::host && isDense(entry))
-        kept.push_back({tensor, addressOf(tensor), denseBytes(entry)});
-    started.end(kept);
+    started.end();
     transfers->runStarted();
   }
 
@@ -167,16 +165,14 @@ public:
     CudaProgram &program = programs[started.first()];
     const Range range(program.name.c_str());
     const double seconds = waitFor(program);
-    if (started.underWay() == 0)
-      transfers->arrived();
     if (profiling && !records.isLoaded())
       takeTimes(program);
     return seconds;
   }
 
-  bool isRunning() const override { return started.areRunning(); }
-
   void write(uint32_t tensor, std::span<const std::byte> values) override {
+    checkInFlight(1);
+    started.forget(tensor);
     if (std::byte *place = onHost(tensor, 0, values.size()))
       std::memcpy(place, values.data(), values.size());
     else
@@ -184,6 +180,8 @@ public:
   }
 
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {
+    checkInFlight(0);
+    started.forget(tensor);
     if (std::byte *place = onHost(tensor, begin, values.size()))
       inParts(values.size(),
               [&](size_t at, size_t size) { std::memcpy(place + at, values.data() + at, size); });
@@ -192,6 +190,7 @@ public:
   }
 
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
+    checkInFlight(0);
     if (const std::byte *place = onHost(tensor, begin, values.size()))
       inParts(values.size(),
               [&](size_t at, size_t size) { std::memcpy(values.data() + at, place + at, size); });
@@ -200,6 +199,8 @@ public:
   }
 
   void clearRange(uint32_t tensor, uint64_t begin, uint64_t size) override {
+    checkInFlight(0);
+    started.forget(tensor);
     if (std::byte *place = onHost(tensor, begin, size))
       inParts(size, [&](size_t at, size_t bytes) { std::memset(place + at, 0, bytes); });
     else
@@ -213,15 +214,17 @@ public:
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
-    const std::span<const std::byte> copy = started.copyOf(tensor);
-    if (copy.size() == values.size() && !copy.empty())
-      std::ranges::copy(copy, values.begin());
-    else if (started.underWay() > 0)
-      throw std::logic_error("a tensor is read beside a run of a program");
-    else if (const std::byte *place = onHost(tensor, 0, values.size()))
+    const Tensor &entry = *plan.tensors()->Get(tensor);
+    if (const std::span<std::byte> copy = started.copyOf(tensor); !copy.empty()) {
+      checkSize(entry, values.size());
+      moveElements(entry, copy.data(), values.data(), /*in=*/false);
+      return;
+    }
+    checkInFlight(0);
+    if (const std::byte *place = onHost(tensor, 0, values.size()))
       std::memcpy(values.data(), place, values.size());
     else
-      transfers->read(*plan.tensors()->Get(tensor), addressOf(tensor), values);
+      transfers->read(entry, addressOf(tensor), values);
   }
 
   void setProfiling(bool on) override {
@@ -345,6 +348,12 @@ public:
   }
 
 private:
+  /// What is read or written now would be of another run.
+  void checkInFlight(size_t most) const {
+    if (started.inFlight() > most)
+      throw std::logic_error("a tensor is read or written beside a run of a program");
+  }
+
   unsigned hostThreads() const {
     return options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
   }

@@ -144,8 +144,6 @@ void Event::wait(const std::string &what) const {
   driver().check(driver().cuEventSynchronize(event), what);
 }
 
-bool Event::isReached() const { return driver().cuEventQuery(event) != CUDA_ERROR_NOT_READY; }
-
 double Event::secondsSince(const Event &begin) const {
   float milliseconds = 0.0f;
   driver().check(driver().cuEventElapsedTime(&milliseconds, begin.event, event),

@@ -104,8 +104,6 @@ public:
   /// Until the stream has come to where it was recorded last; not at all if it never was. Throws
   /// Error, beginning with `what`, when something went wrong.
   void wait(const std::string &what = "cannot wait for an event") const;
-  /// Whether the stream has come there.
-  bool isReached() const;
   double secondsSince(const Event &begin) const;
 
 private:

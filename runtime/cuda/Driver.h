@@ -65,7 +65,6 @@ struct Driver {
   X(cuEventDestroy, cuEventDestroy_v2)                                                             \
   X(cuEventRecord, cuEventRecord)                                                                  \
   X(cuEventSynchronize, cuEventSynchronize)                                                        \
-  X(cuEventQuery, cuEventQuery)                                                                    \
   X(cuEventElapsedTime, cuEventElapsedTime)
 #define HYDRA_DECLARE(name, symbol) decltype(&::symbol) name = nullptr;
   HYDRA_CUDA_FUNCTIONS(HYDRA_DECLARE)

@@ -10,37 +10,35 @@ StartedRuns::~StartedRuns() {
   driver().cuStreamSynchronize(device.stream); // which may write copies
 }
 
-void StartedRuns::begin(uint32_t program) {
-  constexpr size_t most = 2;
+void StartedRuns::begin(uint32_t program, std::span<const Output> outputs) {
+  constexpr size_t most = 2, alignment = 16;
   if (count == most)
-    throw std::logic_error("two runs of programs are under way");
+    throw std::logic_error("two runs of programs are in flight");
   Run &run = coming();
   run.program = program;
   run.copies.clear();
-  run.begin.record(device.stream);
-}
-
-void StartedRuns::end(std::span<const Output> outputs) {
-  constexpr size_t alignment = 16;
-  Run &run = coming();
-  run.end.record(device.stream);
   size_t bytes = 0;
   for (const Output &output : outputs) {
-    run.copies.push_back({output.tensor, bytes, output.bytes});
+    run.copies.push_back({output, bytes});
     bytes += (output.bytes + alignment - 1) / alignment * alignment;
   }
   if (bytes > run.memory.size())
     run.memory = HostMemory(bytes, "outputs of a program");
-  for (size_t i = 0; i < outputs.size(); ++i)
-    device.beginDownload(outputs[i].from,
-                         {run.memory.get() + run.copies[i].offset, outputs[i].bytes});
+  run.begin.record(device.stream);
+}
+
+void StartedRuns::end() {
+  Run &run = coming();
+  run.end.record(device.stream);
+  for (const Run::Copy &copy : run.copies)
+    device.beginDownload(copy.output.from, {run.memory.get() + copy.offset, copy.output.bytes});
   run.arrived.record(device.stream);
   ++count;
 }
 
 double StartedRuns::finish(const std::string &what) {
   if (count == 0)
-    throw std::logic_error("no run of a program is under way");
+    throw std::logic_error("no run of a program is in flight");
   const Run &run = runs[next];
   next = (next + 1) % runs.size();
   --count;
@@ -48,12 +46,15 @@ double StartedRuns::finish(const std::string &what) {
   return run.end.secondsSince(run.begin);
 }
 
-std::span<const std::byte> StartedRuns::copyOf(uint32_t tensor) const {
-  const Run &run = runs[(next + runs.size() - 1) % runs.size()];
-  const auto copy = std::ranges::find(run.copies, tensor, &Run::Copy::tensor);
-  if (copy == run.copies.end())
-    return {};
-  return {run.memory.get() + copy->offset, copy->bytes};
+std::span<std::byte> StartedRuns::copyOf(uint32_t tensor) {
+  for (const Run::Copy &copy : last().copies)
+    if (copy.output.tensor == tensor)
+      return {last().memory.get() + copy.offset, copy.output.bytes};
+  return {};
+}
+
+void StartedRuns::forget(uint32_t tensor) {
+  std::erase_if(last().copies, [&](const Run::Copy &copy) { return copy.output.tensor == tensor; });
 }
 
 } // namespace hydra::runtime::cuda

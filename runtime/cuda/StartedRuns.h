@@ -1,4 +1,4 @@
-// Runs of programs that are under way, and what each left for the host.
+// Runs of programs that are in flight, and what each leaves for the host.
 #pragma once
 
 #include "runtime/cuda/Device.h"
@@ -16,7 +16,7 @@ namespace hydra::runtime::cuda {
 /// outputs that a run leaves stay until the run behind it was waited for.
 class StartedRuns {
 public:
-  /// An output, where the GPU has it.
+  /// An output, where the GPU has it: so many bytes, with those between its elements.
   struct Output {
     uint32_t tensor;
     CUdeviceptr from;
@@ -28,41 +28,43 @@ public:
   StartedRuns(const StartedRuns &) = delete;
   StartedRuns &operator=(const StartedRuns &) = delete;
 
-  /// A run begins here in the stream. Throws std::logic_error where two are under way.
-  void begin(uint32_t program);
-  /// It ends here, and leaves copies of these outputs. It is under way from now on.
-  void end(std::span<const Output> outputs);
+  /// A run begins here in the stream, and will leave copies of these outputs. Throws Error where
+  /// there is no memory for them, and std::logic_error where two runs are in flight.
+  void begin(uint32_t program, std::span<const Output> outputs);
+  /// It ends here. It is in flight from now on.
+  void end();
 
-  size_t underWay() const { return count; }
+  /// How many were not waited for.
+  size_t inFlight() const { return count; }
   /// The program of the run that began first.
   uint32_t first() const { return runs[next].program; }
   /// Waits for it; returns the seconds it took. Throws Error, beginning with `what`, when something
-  /// went wrong, and std::logic_error where none is under way.
+  /// went wrong, and std::logic_error where none is in flight.
   double finish(const std::string &what);
-  /// Whether one is under way.
-  bool areRunning() const { return count > 0 && !last().arrived.isReached(); }
 
   /// The copy of an output that the run left which was waited for last; nothing where it left none.
-  std::span<const std::byte> copyOf(uint32_t tensor) const;
+  std::span<std::byte> copyOf(uint32_t tensor);
+  /// The tensor has other values now.
+  void forget(uint32_t tensor);
 
 private:
   struct Run {
     struct Copy {
-      uint32_t tensor;
-      size_t offset, bytes;
+      Output output;
+      size_t offset;
     };
     uint32_t program = 0;
     Event begin, end, arrived; ///< the last one behind the copies
     std::vector<Copy> copies;
     HostMemory memory; ///< of these
   };
-  const Run &last() const { return runs[(next + count - 1) % runs.size()]; }
   Run &coming() { return runs[(next + count) % runs.size()]; }
+  Run &last() { return runs[(next + runs.size() - 1) % runs.size()]; } ///< waited for
 
   const Device &device;
-  /// Two that are under way, and the one that was waited for last.
+  /// Two that are in flight, and the one that was waited for last.
   std::array<Run, 3> runs;
-  size_t next = 0, count = 0; ///< those under way: so many from there on
+  size_t next = 0, count = 0; ///< those in flight: so many from there on
 };
 
 } // namespace hydra::runtime::cuda

@@ -15,17 +15,16 @@ Transfers::Transfers(const Device &device) : device(device) {
   void *pinned = nullptr;
   driver().check(driver().cuMemHostAlloc(&pinned, 2 * kSmallBytes, 0),
                  "cannot take memory for transfers");
-  small[0] = static_cast<std::byte *>(pinned);
-  small[1] = small[0] + kSmallBytes;
+  small = static_cast<std::byte *>(pinned);
 }
 
 Transfers::~Transfers() {
   driver().cuStreamSynchronize(device.stream); // which may read staging memory
-  driver().cuMemFreeHost(std::min(small[0], small[1]));
+  driver().cuMemFreeHost(small);
 }
 
 void Transfers::runStarted() {
-  std::swap(small[0], small[1]);
+  smallHalf = 1 - smallHalf;
   arrived();
 }
 
@@ -53,7 +52,7 @@ void Transfers::upload(CUdeviceptr to, std::span<const std::byte> values) {
     return arrived();
   }
   // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
-  std::byte *place = small[0] + smallBytes;
+  std::byte *place = small + smallHalf * kSmallBytes + smallBytes;
   std::memcpy(place, values.data(), values.size());
   smallBytes += (values.size() + 63) / 64 * 64;
   device.upload(to, {place, values.size()});

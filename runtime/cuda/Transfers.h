@@ -34,8 +34,8 @@ public:
   /// Memory for Executor::staging: pinned, in two halves, of which the GPU takes one while the host
   /// fills the other. More than a half holds is not pinned.
   std::span<std::byte> staged(size_t bytes);
-  /// A run was started that reads what was written: that stays where it is until the next one is
-  /// started. Everything that was written before the last run has arrived.
+  /// A run was started that reads what was written: that stays where it is until the next run is
+  /// started, and nothing is to be written behind that before this one has ended.
   void runStarted();
   /// The stream was waited for: everything written has arrived.
   void arrived() { smallBytes = 0; }
@@ -54,9 +54,11 @@ private:
   bool isPinned(std::span<const std::byte> values) const;
 
   const Device &device;
-  /// Pinned: what is written for the next run, beside what the one under way was given.
-  std::array<std::byte *, 2> small{};
-  size_t smallBytes = 0; ///< in the first, and perhaps under way
+  /// Pinned, two times kSmallBytes: what is written for the next run, beside what the one in flight
+  /// was given.
+  std::byte *small = nullptr;
+  size_t smallHalf = 0;  ///< which of them is written to
+  size_t smallBytes = 0; ///< in it, and perhaps under way
   std::array<Half, 2> halves;
   size_t half = 0;  ///< that is being filled
   HostBuffer large; ///< what no half holds

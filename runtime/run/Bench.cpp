@@ -109,7 +109,7 @@ std::vector<double> hydra::runtime::timeSteps(Session &session, int count,
   std::vector<double> seconds(static_cast<size_t>(count));
   for (double &time : seconds) {
     const Clock::time_point begin = Clock::now();
-    session.advance(/*goesOn=*/&time != &seconds.back());
+    session.advance(/*goesOn=*/!each && &time != &seconds.back());
     time = std::chrono::duration<double>(Clock::now() - begin).count();
     if (each)
       each(time);

@@ -12,8 +12,9 @@
 
 namespace hydra::runtime {
 
-/// Seconds of each of `count` steps. A step is all a user waits for: scalars, inputs, the programs,
-/// reading the loss. `each` is told them one by one, unless it is empty.
+/// Seconds of each of `count` steps: of the first from its beginning to its end, of the others from
+/// the end of the one in front. A step is all a user waits for: scalars, inputs, the programs,
+/// reading the loss. `each` is told them one by one, unless it is empty; then steps wait for it.
 std::vector<double> timeSteps(Session &session, int count,
                               const std::function<void(double)> &each = {});
 

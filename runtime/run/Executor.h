@@ -75,17 +75,16 @@ public:
   /// Whether `start` returns while the program still runs, so that the next run can be started
   /// behind it.
   virtual bool startsAhead(uint32_t /*program*/) const { return false; }
-  /// Starts a run. What is written from now on is for runs that are started later. At most one
-  /// other is under way, which `finish` waits for first. Once a run was waited for, `read` gives
-  /// `outputs`, dense tensors, as that run left them, until the next one was waited for; while
-  /// another is under way, nothing else is to be read.
+  /// Starts a run. What is written from now on is for the next run. At most one other is in flight,
+  /// which `finish` waits for first, before anything is written again. Once a run was waited for,
+  /// `read` gives `outputs` as that run left them, until the next one was waited for; while another
+  /// is in flight, nothing else is to be read. Throws Error when it cannot be started, and then
+  /// some of its steps may have run.
   virtual void start(uint32_t program, std::span<const uint32_t> /*outputs*/) {
     startedSeconds = run(program);
   }
   /// Waits for the run that was started first; returns the seconds it took on the device.
   virtual double finish() { return startedSeconds; }
-  /// Whether a run that was started is under way.
-  virtual bool isRunning() const { return false; }
 
   /// Copies a tensor of the plan from or to dense row-major bytes in its dtype. Throws Error when
   /// the size is another.

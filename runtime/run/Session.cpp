@@ -381,8 +381,10 @@ void Session::startPart(const Part &part, uint64_t batch, int64_t number) {
   }
 }
 
-double Session::endPart(const Part &part) {
-  executor.finish();
+double Session::endPart(const Part &part, double *seconds) {
+  const double took = executor.finish();
+  if (seconds)
+    *seconds = took;
   return part.loss < 0 ? 0.0 : gathered.scalar(static_cast<uint32_t>(part.loss));
 }
 
@@ -454,28 +456,36 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
     countLabels(part, drawnAhead);
   // All of them are there still.
   const bool drawn = drawnAhead || (part.count >= 0 && ahead == runs);
+  const uint64_t most = executor.startsAhead(part.program) ? 1 : 0; // beside one that is started
+  uint64_t inFlight = 0;
   const auto end = [&] {
+    --inFlight;
     const auto added = static_cast<float>(endPart(part));
     loss = part.sumsLosses ? added : loss + added;
     if (told)
       told->add(executor, *file.plan().programs()->Get(part.program));
   };
-  for (uint64_t i = 0; i < runs; ++i) {
-    // Those of files all before the first run: one that cannot be read is met between two steps.
-    if (i % ahead == 0 && !drawn)
-      part.batches.draw(nextBatch() + i);
-    sound = false;
-    const bool isBeside = i > 0 && executor.startsAhead(part.program);
-    if (i > 0 && !isBeside)
+  try {
+    for (uint64_t i = 0; i < runs; ++i) {
+      // Those of files all before the first run: one that cannot be read is met between two steps.
+      if (i % ahead == 0 && !drawn)
+        part.batches.draw(nextBatch() + i);
+      sound = false;
+      if (inFlight > most)
+        end();
+      scalars.writeMicroBatch(executor, i);
+      startPart(part, i % ahead, step);
+      ++inFlight;
+      if (counts)
+        labels += part.batches[i % ahead].countedLabels().value_or(1);
+    }
+    while (inFlight > 0)
       end();
-    scalars.writeMicroBatch(executor, i);
-    startPart(part, i % ahead, step);
-    if (isBeside)
-      end();
-    if (counts)
-      labels += part.batches[i % ahead].countedLabels().value_or(1);
+  } catch (...) {
+    for (; inFlight > 0; --inFlight)
+      drain();
+    throw;
   }
-  end();
   if (parts.size() > 1) {
     runPart(parts[1], 0);
     if (told)
@@ -507,36 +517,46 @@ void Session::begin(int64_t number) {
   if (!part.batches.areOf(number))
     part.batches.draw(static_cast<uint64_t>(number));
   Begun one{.part = &part};
-  if (const double seconds = part.batches.takeSeconds(); !executor.isRunning())
-    one.waited = seconds; // else the device did not
+  one.drawSeconds = part.batches.takeSeconds();
+  one.drawn = Clock::now();
   if (leavesLabelsOut())
     one.labelled = part.batches[0].countedLabels().value_or(1) > 0;
-  sound = false;
   scalars.write(executor, number);
   scalars.writeMicroBatch(executor, 0);
+  mayHaveRun = true;
+  sound = false;
   startPart(part, 0, number);
+  mayHaveRun = false;
+  one.started = Clock::now();
   begun = one;
 }
 
 void Session::beginBeside(int64_t number) {
   try {
     begin(number);
-  } catch (const support::Error &) {
-    whyNotBegun = std::current_exception();
+  } catch (...) {
+    beginError = std::current_exception();
   }
 }
 
-void Session::leaveBegun() {
-  if (!begun)
+void Session::drain() {
+  try {
+    executor.finish();
+  } catch (const support::Error &) {
+    // What led here is said.
+  }
+}
+
+void Session::drainBegun() {
+  if (!std::exchange(begun, std::nullopt))
     return;
-  begun.reset();
   sound = false;
-  executor.finish();
+  drain();
 }
 
 double Session::advance(bool goesOn) {
-  if (whyNotBegun)
-    std::rethrow_exception(std::exchange(whyNotBegun, nullptr));
+  if (beginError)
+    std::rethrow_exception(std::exchange(beginError, nullptr));
   if (told)
     told->clear();
   if (!begun && !beginsAhead(step)) {
@@ -549,15 +569,32 @@ double Session::advance(bool goesOn) {
     waited = part.batches.takeSeconds();
     return takeStep(part, loss);
   }
-  if (!begun)
+  const bool isAlone = !begun;
+  if (isAlone)
     begin(step);
   const Begun now = *std::exchange(begun, std::nullopt);
-  // Not behind a step that may be one bad one too many.
-  if (goesOn && counted.skippedInARow + 1 < options.maxBadSteps && beginsAhead(step + 1))
-    beginBeside(step + 1);
-  waited = now.waited;
+  waited = isAlone ? now.drawSeconds : 0.0;
+  sound = false;
+  try {
+    // Not behind a step that may be one bad one too many.
+    if (goesOn && counted.skippedInARow + 1 < options.maxBadSteps && beginsAhead(step + 1))
+      beginBeside(step + 1);
+    return endStep(now);
+  } catch (...) {
+    drainBegun();
+    throw;
+  }
+}
+
+double Session::endStep(const Begun &now) {
+  double seconds = 0;
+  const double loss = static_cast<float>(endPart(*now.part, &seconds));
+  if (begun) { // how long the device waited for a batch that was drawn beside its run
+    const std::chrono::duration<double> beside = begun->drawn - std::max(now.started, lastEnd);
+    waited += std::clamp(beside.count() - seconds, 0.0, begun->drawSeconds);
+  }
+  lastEnd = Clock::now();
   labelled = now.labelled;
-  const double loss = static_cast<float>(endPart(*now.part));
   if (told)
     told->add(executor, *file.plan().programs()->Get(now.part->program));
   return takeStep(*now.part, loss);
@@ -584,7 +621,7 @@ double Session::takeStep(const Part &part, double loss) {
     checkFinite("loss", loss);
     checkFinite("gradient norm", norm.value_or(0.0));
   }
-  sound = true;
+  sound = !mayHaveRun;
   if (policies && policies->stepsSaved() != stepsSaved)
     makeStepParts();
   return trainPlan ? loss : 0.0;
@@ -629,7 +666,7 @@ void Session::checkFinite(std::string_view what, double value) {
   if (std::isfinite(value))
     return;
   sound = false;
-  leaveBegun();
+  drainBegun();
   std::string text;
   if (const std::optional<double> rate = scalars.value("lr", step - 1))
     text += fmt::format("; learning rate {:g}", *rate);

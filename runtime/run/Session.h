@@ -14,6 +14,7 @@
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/TextSource.h"
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -222,11 +223,13 @@ private:
   Form formOf(uint32_t program, ProgramForm which) const;
   /// The part goes on in the form that runs.
   void takeForm(Part &part) const { static_cast<Form &>(part) = formOf(part.own, running); }
+  using Clock = std::chrono::steady_clock;
   /// A step of one run that was started.
   struct Begun {
     Part *part;
     bool labelled = true;
-    double waited = 0; ///< for its batch
+    double drawSeconds = 0;           ///< for its batch
+    Clock::time_point drawn, started; ///< when that was there; and the run
   };
   /// Whether step `number` is one run of a program, which can be started ahead.
   bool beginsAhead(int64_t number) const;
@@ -235,8 +238,12 @@ private:
   void begin(int64_t number);
   /// The same, beside the step before; what is thrown waits for the next step.
   void beginBeside(int64_t number);
-  /// Lets the step end that was given to a device too early, and forgets it.
-  void leaveBegun();
+  /// Waits for a run whose results nobody wants.
+  void drain();
+  /// Waits for the step that was begun, if any, and forgets it: parameters are not those of `step`.
+  void drainBegun();
+  /// Of a step that was begun; returns the loss.
+  double endStep(const Begun &now);
   /// What the step has left, whose runs have ended; returns the loss.
   double takeStep(const Part &part, double loss);
   /// The runs of a step, whose batches may be drawn already; returns the loss.
@@ -270,8 +277,8 @@ private:
   bool anyLabel(int64_t own) const;
   /// Starts the part's program on one of its batches.
   void startPart(const Part &part, uint64_t batch, int64_t number);
-  /// Waits for it; returns the loss of the batch.
-  double endPart(const Part &part);
+  /// Waits for it; returns the loss of the batch. `seconds`: what it took on the device.
+  double endPart(const Part &part, double *seconds = nullptr);
   /// Both.
   double runPart(const Part &part, uint64_t batch);
   /// Throws Error, with what a user can go by, unless the value is finite: parameters that give
@@ -320,8 +327,10 @@ private:
   bool labelled = true; // the last step
   double stepLoss = 0;  // of the last step
   double waited = 0;    // for the batches of the last step
-  std::optional<Begun> begun;     // the next step
-  std::exception_ptr whyNotBegun; // the next step, where that was tried
+  std::optional<Begun> begun;    // the next step
+  std::exception_ptr beginError; // of the next step, where that was tried
+  bool mayHaveRun = false;       // a step that was not begun, in part
+  Clock::time_point lastEnd;     // of a step
   int64_t step = 0;
   bool sound = true;
   ProgramForm running = ProgramForm::own;

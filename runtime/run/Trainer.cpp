@@ -192,18 +192,19 @@ private:
     return decision.signal;
   }
 
-  void makeStep() {
+  void makeStep(bool mayGoOn = true) {
     StepReport report;
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
     report.flops = session.cost().flops();
     const bool profiles = beginProfile();
-    const Clock::time_point begin = Clock::now();
+    // A step that was begun already has had the time since the one in front.
+    const Clock::time_point begin = session.hasBegun() ? ended : Clock::now();
     vote();
     const int64_t before = session.steps();
     std::exception_ptr ending; // of a run, by the step that was one bad one too many
     try {
-      report.loss = session.advance(goesOn());
+      report.loss = session.advance(mayGoOn && goesOn());
     } catch (const CommonError &) {
       if (session.steps() == before || !session.refusal())
         throw;
@@ -214,7 +215,8 @@ private:
     const std::optional<std::string> refusal = session.refusal();
     if (!refusal)
       prune();
-    report.seconds = secondsSince(begin);
+    ended = Clock::now();
+    report.seconds = std::chrono::duration<double>(ended - begin).count();
     if (profiles)
       profileStep(report.seconds);
     report.dataSeconds = session.dataSeconds();
@@ -363,9 +365,9 @@ private:
       return;
     if (session.hasBegun())
       try {
-        session.advance();
+        makeStep(/*mayGoOn=*/false);
       } catch (const std::exception &) {
-        return; // the first error counts
+        // The first error counts.
       }
     if (!session.isSound() || session.steps() == saved)
       return;
@@ -436,6 +438,7 @@ private:
   bool proven = true; // the last checkpoint is
   bool saveIsDue = false;
   int64_t saved = 0; // the step of the last checkpoint, and at first where the run begins
+  Clock::time_point ended; // the last step
   TrainResult result;
   std::optional<SafetyGuard> guard; // of a plan with safe forms
   std::optional<StepProfiler> profiler;

@@ -19,7 +19,9 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
-constexpr int64_t kUnroll = 4;     ///< loads of such a thread that are under way at a time
+/// Chunks of a thread with more whose loads are in flight at a time. Threads of a row that shared
+/// memory holds have 64 registers each, in which three have room.
+constexpr int64_t kUnroll = 4, kHeldUnroll = 3;
 
 /// Whether every element of the domain takes four bytes.
 template <typename T> bool isWide(const T &tensor) {
@@ -96,7 +98,9 @@ void RowKernelEmitter::chooseShape() {
       parts = ceilDiv(chunks, team);
       inRegisters = true;
     } else if (!inRegisters) {
-      team = threads.ofLongRow;
+      holdInputs();
+      team = heldAt.empty() ? threads.ofLongRow : threads.ofHeldRow;
+      oneColumns = oneColumnNodes();
     }
     kept = ceilDiv(chunks, team * parts);
     teams = team <= kWarp && !hasSums ? threads.ofShortRows / team : 1;
@@ -292,10 +296,13 @@ void RowKernelEmitter::emitRow(Value *row, ArrayRef<AllocaInst *> sums) {
     reduceRow(row, sweep.reductions);
   }
   if (hasColumnResults())
-    forChunks(row, [&](const Chunk &chunk) {
-      storeTiles(chunk);
-      addColumnSums(sums, chunk);
-    });
+    forChunks(
+        row,
+        [&](const Chunk &chunk) {
+          storeTiles(chunk);
+          addColumnSums(sums, chunk);
+        },
+        [&](const Chunk &chunk) { readTiles(chunk); });
   storeRowResults(b.CreateICmpEQ(inTeam, b.getInt32(0)));
   for (auto [i, result] : enumerate(s.program.results))
     if (s.program.isSummed(result) && !isColumnSum(result))
@@ -385,19 +392,31 @@ void RowKernelEmitter::accumulateExponentials(AllocaInst *maximum, AllocaInst *s
   store(total, sum);
 }
 
-void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> body) {
+int64_t RowKernelEmitter::unroll() const { return heldAt.empty() ? kUnroll : kHeldUnroll; }
+
+void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> body,
+                                 function_ref<void(const Chunk &)> before) {
   if (inRegisters) {
     for (int64_t k = 0; k < kept; ++k)
       body(keptChunk(row, k));
     return;
   }
   Value *from = b.CreateZExt(inTeam, b.getInt64Ty());
-  int64_t step = team * kUnroll, whole = chunks / step * step;
+  int64_t step = team * unroll(), whole = chunks / step * step;
+  for (const OneColumn &one : oneColumns)
+    evaluateRow(one.column);
   rows::emitLoop(b, from, b.getInt64(whole), step, {}, [&](Value *index, ArrayRef<Value *>) {
-    tiles.clear();
-    for (int64_t k = 0; k < kUnroll; ++k)
-      body(chunkOf(row, b.CreateAdd(b.CreateTrunc(index, b.getInt32Ty()), b.getInt32(k * team)), k,
-                   /*guarded=*/false));
+    Value *first = b.CreateTrunc(index, b.getInt32Ty());
+    withoutOneColumns(first, [&] {
+      tiles.clear();
+      SmallVector<Chunk> group;
+      for (int64_t k = 0; k < unroll(); ++k)
+        group.push_back(chunkOf(row, b.CreateAdd(first, b.getInt32(k * team)), k,
+                                /*guarded=*/false));
+      if (before)
+        for_each(group, before);
+      for_each(group, body);
+    });
     return rows::Values();
   });
   tiles.clear();
@@ -405,6 +424,120 @@ void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> b
     body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(first)), (first - whole) / team,
                  first + team > chunks));
   tiles.clear();
+  inShared.merge(arriving);
+  arriving.clear();
+}
+
+std::vector<SmallVector<unsigned>> RowKernelEmitter::wantedOfSweeps() const {
+  std::vector<SmallVector<unsigned>> all;
+  std::set<unsigned> known;
+  for (const auto &sweep : s.sweeps) {
+    SmallVector<unsigned> wanted;
+    for (const unsigned node : sweep.reductions) {
+      if (known.contains(node))
+        continue;
+      wanted.push_back(s.program.nodes[node].inputs[0]);
+      if (const std::optional<unsigned> sum = exponentialsOf(node))
+        known.insert(*sum);
+    }
+    if (!wanted.empty())
+      all.push_back(std::move(wanted));
+  }
+  SmallVector<unsigned> wanted;
+  for (const RowResult &result : s.program.results)
+    wanted.push_back(result.node);
+  all.push_back(std::move(wanted));
+  return all;
+}
+
+std::set<unsigned> RowKernelEmitter::tileInputsOf(ArrayRef<unsigned> wanted) const {
+  std::vector<bool> needed(s.program.nodes.size(), false);
+  for (const unsigned node : wanted)
+    needed[node] = true;
+  std::set<unsigned> inputs;
+  for (size_t i = needed.size(); i-- > 0;) {
+    const RowNode &node = s.program.nodes[i];
+    // What is summed over rows is a result, with or without columns.
+    if (!needed[i] || (!variesOverColumns(node.form) && node.kind != Kind::SumRows))
+      continue;
+    if (node.kind == Kind::Input)
+      inputs.insert(node.code);
+    for (const unsigned input : node.inputs)
+      needed[input] = true;
+  }
+  return inputs;
+}
+
+void RowKernelEmitter::holdInputs() {
+  std::map<unsigned, int> times;
+  for (const SmallVector<unsigned> &wanted : wantedOfSweeps())
+    for (const unsigned input : tileInputsOf(wanted))
+      ++times[input];
+  int64_t bytes = 0;
+  for (const auto &[input, count] : times) {
+    const unsigned each = storageBytes(s.program.inputs[input].type);
+    if (count < 2 || s.program.inputs[input].form != RowForm::Tile || isGathered(input) ||
+        !isVector(s.inputs[input], width, each, inputAlignment[input]))
+      continue;
+    heldAt[input] = bytes;
+    bytes += roundUp(chunks, threads.ofHeldRow) * width * each; // a place for each thread
+  }
+  if (bytes > threads.heldBytes)
+    heldAt.clear();
+  if (heldAt.empty())
+    return;
+  held = new GlobalVariable(*function->getParent(), ArrayType::get(b.getInt8Ty(), 0), false,
+                            GlobalValue::ExternalLinkage, nullptr, function->getName() + "_held",
+                            nullptr, GlobalValue::NotThreadLocal, kSharedMemory);
+  held->setAlignment(Align(16));
+  shape.sharedBytes = bytes;
+  shape.together = 2;
+}
+
+void RowKernelEmitter::readTiles(const Chunk &chunk) {
+  const std::set<unsigned> inputs = tileInputsOf(wantedOfSweeps().back());
+  for (auto [i, node] : enumerate(s.program.nodes))
+    if (node.kind == Kind::Input && variesOverColumns(node.form) && inputs.contains(node.code) &&
+        !heldAt.contains(node.code))
+      evaluateTile(i, chunk);
+}
+
+std::vector<RowKernelEmitter::OneColumn> RowKernelEmitter::oneColumnNodes() const {
+  const RowDomain &domain = s.program.domain;
+  const auto isColumn = [&](const RowNode &node) {
+    return node.kind == Kind::Index && node.code >= domain.rowShape.size() &&
+           domain.innerShape[node.code - domain.rowShape.size()] == s.columns;
+  };
+  std::vector<OneColumn> found;
+  for (auto [i, node] : enumerate(s.program.nodes)) {
+    if (node.kind != Kind::Compare || static_cast<Predicate>(node.code) != Predicate::eq)
+      continue;
+    for (const auto [column, said] : {std::pair(0, 1), std::pair(1, 0)})
+      if (isColumn(s.program.nodes[node.inputs[column]]) && s.level[node.inputs[said]] == 0 &&
+          !variesOverColumns(s.program.nodes[node.inputs[said]].form))
+        found.push_back({static_cast<unsigned>(i), node.inputs[said]});
+  }
+  return found;
+}
+
+void RowKernelEmitter::withoutOneColumns(Value *first, function_ref<void()> body) {
+  if (oneColumns.empty())
+    return body();
+  Value *any = b.getFalse();
+  for (const OneColumn &one : oneColumns) { // a number below 0 is none of a chunk
+    Value *chunk = b.CreateUDiv(evaluateRow(one.column), b.getInt32(width));
+    for (int64_t k = 0; k < unroll(); ++k)
+      any = b.CreateOr(any, b.CreateICmpEQ(chunk, b.CreateAdd(first, b.getInt32(k * team))));
+  }
+  // A row value that one branch computes is not known in the other.
+  const std::map<unsigned, Value *> known = rowValues;
+  const auto make = [&](bool none) {
+    noneOfThem = none;
+    body();
+    noneOfThem = false;
+    rowValues = known;
+  };
+  rows::emitIf(b, any, [&] { make(false); }, [&] { make(true); });
 }
 
 Chunk RowKernelEmitter::keptChunk(Value *row, int64_t k) {
@@ -413,20 +546,21 @@ Chunk RowKernelEmitter::keptChunk(Value *row, int64_t k) {
 }
 
 Chunk RowKernelEmitter::chunkOf(Value *row, Value *index, unsigned number, bool guarded) {
-  Value *valid = nullptr;
+  Value *valid = nullptr, *place = b.CreateMul(index, b.getInt32(width));
   if (guarded) {
     valid = b.CreateICmpULT(index, b.getInt32(chunks));
     index = b.CreateSelect(valid, index, b.getInt32(0));
   }
   if (rowValid)
     valid = valid ? b.CreateAnd(valid, rowValid) : rowValid;
-  return {b.CreateMul(index, b.getInt32(width)), row, valid, number};
+  return {b.CreateMul(index, b.getInt32(width)), row, valid, number, place};
 }
 
 void RowKernelEmitter::enterRow(Value *row) {
   currentRow = row;
   rowValues.clear();
   tiles.clear();
+  inShared.clear();
   auto offset = [&](Value *base, const TensorAccess &access, RowType type) {
     return elementPointer(base, offsetOf(access.rows, row), type);
   };

@@ -9,8 +9,8 @@
 //   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
 //   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
 //   rows   a team of threads (of a warp, a warp or a block) per row; reductions by shuffles, then
-//          through shared memory. Where a row fits into its registers it is read once; longer rows
-//          are read again for each reduction.
+//          through shared memory. Where a row fits into its registers, or what is read again of it
+//          into shared memory, it is read once; longer rows are read again for each reduction.
 //
 // A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
 // sums in f32. All trees depend on the shape alone. A kernel that is counted has as many blocks as
@@ -30,12 +30,16 @@ using Strides = llvm::SmallVector<int64_t>;
 /// Blocks and threads of a launch, in one dimension.
 struct LaunchShape {
   int64_t blocks = 1, threads = 1;
+  int64_t sharedBytes = 0; ///< of a block, that the launch asks for
+  int64_t together = 0;    ///< blocks that a multiprocessor is to have room for; 0: any number
 };
 
 /// Of a block of a generated kernel; powers of two.
 struct RowThreads {
   int64_t ofShortRows = 128; ///< where a warp or less has a row: as many rows as these make
-  int64_t ofLongRow = 256;   ///< of a row that does not fit into registers
+  int64_t ofHeldRow = 512;   ///< of a row that does not fit into registers, but shared memory
+  int64_t ofLongRow = 256;   ///< of a longer one
+  int64_t heldBytes = 0;     ///< of such a row at most: two have room on a multiprocessor
   int64_t atOnce = 0; ///< of all blocks, any number: what the device has room for; 0: unknown
 };
 

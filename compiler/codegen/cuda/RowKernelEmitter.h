@@ -10,8 +10,10 @@
 
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
+#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace hydra::cuda {
@@ -41,6 +43,7 @@ struct Chunk {
   llvm::Value *row;    ///< i32; null in the flat shape
   llvm::Value *valid;  ///< whether they exist; null: always
   unsigned number = 0; ///< among those of the thread
+  llvm::Value *place = nullptr; ///< `column`, or where a chunk would begin that does not exist
 };
 
 class RowKernelEmitter {
@@ -93,8 +96,31 @@ private:
   Value *exponential(Value *x, Value *base);
   void accumulateExponentials(AllocaInst *maximum, AllocaInst *sum, unsigned tile,
                               const Chunk &chunk);
-  /// Runs the body for every chunk of the row that is this thread's.
-  void forChunks(Value *row, function_ref<void(const Chunk &)> body);
+  /// Runs the body for every chunk of the row that is this thread's. Of those that a thread has not
+  /// in registers it runs `before` for some, if there is one, and then the body for these.
+  void forChunks(Value *row, function_ref<void(const Chunk &)> body,
+                 function_ref<void(const Chunk &)> before = {});
+  /// Chunks of a thread, a team apart, whose code stands side by side.
+  int64_t unroll() const;
+  /// Reads what column results need of a chunk, before others of a group of chunks are stored.
+  void readTiles(const Chunk &chunk);
+  /// For each sweep over a row the values of columns that it needs, those for the results last.
+  std::vector<llvm::SmallVector<unsigned>> wantedOfSweeps() const;
+  /// The inputs that these values are made of.
+  std::set<unsigned> tileInputsOf(llvm::ArrayRef<unsigned> wanted) const;
+  /// Gives inputs that are read more than once a place in shared memory, if all of them have room.
+  void holdInputs();
+  /// The numbers of a chunk of such an input: in the first sweep from memory, with a copy to that
+  /// place, then from there.
+  Values heldChunk(unsigned input, const Chunk &chunk);
+  /// A comparison that is true in one column of a row at most, whose number is a row value.
+  struct OneColumn {
+    unsigned node, column;
+  };
+  std::vector<OneColumn> oneColumnNodes() const;
+  /// Runs the body for `unroll()` chunks from number `first` on: twice, one of which is for groups
+  /// without such a column, nearly all, and has constants instead of the comparisons.
+  void withoutOneColumns(Value *first, function_ref<void()> body);
   /// The k-th chunk of those that this thread has in registers.
   Chunk keptChunk(Value *row, int64_t k);
   /// A thread without a chunk computes the first one again and stores nothing.
@@ -109,6 +135,11 @@ private:
   Value *elementPointer(Value *base, Value *offset, RowType type);
   Value *plus(Value *column, int64_t n);
   Value *loadOne(Value *pointer, RowType type);
+  /// Two numbers that lie in one word: an instruction each.
+  std::array<Value *, 2> pairOfBf16(Value *word);
+  /// A chunk of a dense input, as one word of memory, and its numbers.
+  Value *loadVector(Value *pointer, RowType type);
+  Values numbersOf(Value *vector, RowType type);
   /// The numbers of a chunk.
   Values loadChunk(Value *row, const TensorAccess &access, RowType type, int64_t alignment,
                    Value *column);
@@ -223,6 +254,11 @@ private:
   std::map<std::pair<unsigned, unsigned>, Values> tiles, keptTiles; ///< node, chunk
   std::map<std::pair<unsigned, unsigned>, unsigned> loads; ///< node, chunk: which load it is
   unsigned loadsMade = 0;
+  std::map<unsigned, int64_t> heldAt;    ///< input: its first byte in shared memory
+  std::set<unsigned> arriving, inShared; ///< of these: by this sweep; all of the row is there
+  llvm::GlobalVariable *held = nullptr;  ///< where they are
+  std::vector<OneColumn> oneColumns;     ///< of rows that do not fit into registers
+  bool noneOfThem = false;               ///< of the chunks whose code is made
   std::map<std::pair<unsigned, unsigned>, Values> arrived; ///< input, chunk
 };
 

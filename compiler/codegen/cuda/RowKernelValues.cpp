@@ -71,18 +71,53 @@ SmallVector<Value *> RowKernelEmitter::loadChunk(Value *row, const TensorAccess 
         width, loadOne(elementPointer(row, offsetOf(access.columns, column), type), type));
   SmallVector<Value *> values;
   if (isVector(access, width, bytes, alignment)) {
-    auto *vector = FixedVectorType::get(math.memoryType(type), width);
-    Value *raw =
-        b.CreateAlignedLoad(vector, elementPointer(row, offsetOf(access.columns, column), type),
-                            vectorAlignment(width * bytes));
-    for (int64_t v = 0; v < width; ++v)
-      values.push_back(math.fromMemory(b.CreateExtractElement(raw, v), type));
-    return values;
+    Value *pointer = elementPointer(row, offsetOf(access.columns, column), type);
+    return numbersOf(loadVector(pointer, type), type);
   }
   for (int64_t v = 0; v < width; ++v)
     values.push_back(
         loadOne(elementPointer(row, offsetOf(access.columns, plus(column, v)), type), type));
   return values;
+}
+
+Value *RowKernelEmitter::loadVector(Value *pointer, RowType type) {
+  auto *vector = type == RowType::BF16 ? FixedVectorType::get(b.getInt32Ty(), width / 2)
+                                       : FixedVectorType::get(math.memoryType(type), width);
+  return b.CreateAlignedLoad(vector, pointer, vectorAlignment(width * storageBytes(type)));
+}
+
+SmallVector<Value *> RowKernelEmitter::numbersOf(Value *vector, RowType type) {
+  SmallVector<Value *> values;
+  if (type == RowType::BF16)
+    for (int64_t w = 0; w < width / 2; ++w)
+      append_range(values, pairOfBf16(b.CreateExtractElement(vector, w)));
+  else
+    for (int64_t v = 0; v < width; ++v)
+      values.push_back(math.fromMemory(b.CreateExtractElement(vector, v), type));
+  return values;
+}
+
+SmallVector<Value *> RowKernelEmitter::heldChunk(unsigned input, const Chunk &chunk) {
+  const RowType type = s.program.inputs[input].type;
+  const unsigned bytes = storageBytes(type);
+  Value *at =
+      b.CreateAdd(b.getInt32(heldAt.at(input)), b.CreateMul(chunk.place, b.getInt32(bytes)));
+  Value *place = b.CreateInBoundsGEP(b.getInt8Ty(), held, at);
+  if (inShared.contains(input))
+    return numbersOf(loadVector(place, type), type);
+  const TensorAccess &access = s.inputs[input];
+  Value *pointer = elementPointer(inputRows[input], offsetOf(access.columns, chunk.column), type);
+  Value *vector = loadVector(pointer, type);
+  // A thread reads what it has written itself.
+  b.CreateAlignedStore(vector, place, vectorAlignment(width * bytes));
+  arriving.insert(input);
+  return numbersOf(vector, type);
+}
+
+std::array<Value *, 2> RowKernelEmitter::pairOfBf16(Value *word) {
+  constexpr uint32_t upper = 0xffff0000;
+  return {b.CreateBitCast(b.CreateShl(word, 16), b.getFloatTy()),
+          b.CreateBitCast(b.CreateAnd(word, upper), b.getFloatTy())};
 }
 
 //===-- Values ------------------------------------------------------------------------------===//
@@ -118,6 +153,10 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
   case Kind::Input: {
     if (auto it = arrived.find({node.code, chunk.number}); it != arrived.end())
       return it->second;
+    if (heldAt.contains(node.code) && !inShared.contains(node.code))
+      loads[{number, chunk.number}] = ++loadsMade;
+    if (heldAt.contains(node.code))
+      return heldChunk(node.code, chunk);
     loads[{number, chunk.number}] = ++loadsMade;
     Value *base = s.flat || node.form == RowForm::Column ? inputs[node.code] : inputRows[node.code];
     return loadChunk(base, s.inputs[node.code], node.type, inputAlignment[node.code], chunk.column);
@@ -143,6 +182,10 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
   case Kind::Rotate:
     loads[{number, chunk.number}] = ++loadsMade;
     return rotate(node, chunk);
+  case Kind::Compare:
+    if (noneOfThem && any_of(oneColumns, [&](const OneColumn &one) { return one.node == number; }))
+      return SmallVector<Value *>(width, b.getFalse());
+    break;
   default:
     break;
   }
@@ -343,6 +386,10 @@ void RowKernelEmitter::takePrefetched() {
       values.push_back(math.fromMemory(valueIn(memory), type));
     auto *part = FixedVectorType::get(math.memoryType(type), 4 / storageBytes(type));
     for (AllocaInst *memory : chunk.words) {
+      if (type == RowType::BF16) {
+        append_range(values, pairOfBf16(valueIn(memory)));
+        continue;
+      }
       Value *word = b.CreateBitCast(valueIn(memory), part);
       for (unsigned v = 0; v < part->getNumElements(); ++v)
         values.push_back(math.fromMemory(b.CreateExtractElement(word, v), type));

@@ -55,4 +55,21 @@ inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition,
   b.SetInsertPoint(after);
 }
 
+/// One of two bodies.
+inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition, llvm::function_ref<void()> body,
+                   llvm::function_ref<void()> otherwise) {
+  llvm::Function *function = b.GetInsertBlock()->getParent();
+  auto *inside = llvm::BasicBlock::Create(b.getContext(), "then", function);
+  auto *outside = llvm::BasicBlock::Create(b.getContext(), "else", function);
+  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", function);
+  b.CreateCondBr(condition, inside, outside);
+  b.SetInsertPoint(inside);
+  body();
+  b.CreateBr(after);
+  b.SetInsertPoint(outside);
+  otherwise();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
 } // namespace hydra::rows

@@ -36,6 +36,9 @@ cuda::RowThreads rowThreadsOf(const Target &target) {
   constexpr int64_t kMultiprocessorThreads = 2048; // at most, of any architecture
   cuda::RowThreads threads;
   threads.atOnce = target.multiprocessors * kMultiprocessorThreads;
+  constexpr int64_t kOther = 2048; // of a block: what the system takes, and partial results
+  threads.heldBytes =
+      std::min(target.multiprocessorSharedBytes / 2, target.blockSharedBytes) - kOther;
   const auto take = [](const KernelTiles &from, const char *name, int64_t &to) {
     if (const auto found = from.sizes.find(name); found != from.sizes.end())
       to = found->second;
@@ -43,6 +46,7 @@ cuda::RowThreads rowThreadsOf(const Target &target) {
   for (const KernelTiles &tiles : target.tiles)
     if (tiles.kernel == kRowKernels) {
       take(tiles, "threads", threads.ofShortRows);
+      take(tiles, "long_threads", threads.ofHeldRow);
       take(tiles, "long_threads", threads.ofLongRow);
     }
   return threads;
@@ -119,6 +123,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
       kernel.ptx = text;
       kernel.grid = planfile::Dim3(shape.blocks, 1, 1);
       kernel.block = planfile::Dim3(shape.threads, 1, 1);
+      kernel.sharedBytes = shape.sharedBytes;
       kernel.early = early;
     }
     if (how.resources)

@@ -28,8 +28,8 @@ public:
 
   /// How many runs were started beside another.
   int besides = 0;
-  /// Called in front of every start.
-  std::function<void()> beforeStart;
+  /// Called in front of every start, of every write, and behind what a run does.
+  std::function<void()> beforeStart, beforeWrite, behindRun;
 
   double run(uint32_t program) override {
     start(program, {});
@@ -48,6 +48,8 @@ public:
       bytes.resize(runtime::denseBytes(*plan.tensors()->Get(tensor)));
       cpu.read(tensor, bytes);
     }
+    if (behindRun)
+      behindRun();
     runs.push_back(std::move(copies));
   }
   double finish() override {
@@ -56,7 +58,7 @@ public:
     runs.pop_front();
     return 1.0;
   }
-  bool isRunning() const override { return !runs.empty(); }
+  size_t inFlight() const { return runs.size(); }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
     const auto copy = last.find(tensor);
@@ -72,6 +74,9 @@ public:
     cpu.readRange(tensor, begin, values);
   }
   void write(uint32_t tensor, std::span<const std::byte> values) override {
+    EXPECT_LT(runs.size(), 2U);
+    if (beforeWrite)
+      beforeWrite();
     cpu.write(tensor, values);
   }
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {

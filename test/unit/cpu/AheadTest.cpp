@@ -46,7 +46,7 @@ std::array<float, 4> weights(const PlanFile &file, Executor &executor) {
   return w;
 }
 
-Outcome runOf(const PlanFile &file, Executor &executor, int steps) {
+Outcome outcomeOf(const PlanFile &file, Executor &executor, int steps) {
   Session session(file, executor, optionsFor());
   Outcome run;
   for (int i = 0; i < steps; ++i) {
@@ -83,7 +83,7 @@ TEST(Ahead, StepsLeaveWhatTheyLeaveOneByOne) {
     const PlanFile file = smallTraining(accumulation).load();
     CpuExecutor plain(file, {.threads = 1});
     AheadExecutor ahead(file);
-    const Outcome expected = runOf(file, plain, 7), found = runOf(file, ahead, 7);
+    const Outcome expected = outcomeOf(file, plain, 7), found = outcomeOf(file, ahead, 7);
     EXPECT_EQ(found.losses, expected.losses);
     EXPECT_EQ(found.w, expected.w);
     // Behind each step but the last; of several runs those of a step alone.
@@ -117,20 +117,21 @@ TEST(Ahead, ALossThatIsNoNumberStopsTraining) {
   }
   EXPECT_FALSE(session.hasBegun());
   EXPECT_FALSE(session.isSound());
-  EXPECT_FALSE(executor.isRunning());
+  EXPECT_EQ(executor.inFlight(), 0U);
 }
 
 TEST(Ahead, WhatKeepsAStepFromBeginningIsSaidBehindTheOneInFront) {
   const PlanFile file = smallTraining().load();
   CpuExecutor plain(file, {.threads = 1});
   AheadExecutor executor(file);
+  const Outcome expected = outcomeOf(file, plain, 2);
+  Session session(file, executor, optionsFor());
   int starts = 0;
-  executor.beforeStart = [&] {
-    if (++starts == 3)
+  executor.beforeStart = [&] { ++starts; };
+  executor.beforeWrite = [&] {
+    if (starts == 2)
       support::fail("no third batch");
   };
-  const Outcome expected = runOf(file, plain, 2);
-  Session session(file, executor, optionsFor());
   EXPECT_EQ(session.advance(/*goesOn=*/true), expected.losses[0]);
   EXPECT_EQ(session.advance(/*goesOn=*/true), expected.losses[1]);
   EXPECT_FALSE(session.hasBegun());
@@ -138,6 +139,38 @@ TEST(Ahead, WhatKeepsAStepFromBeginningIsSaidBehindTheOneInFront) {
   EXPECT_TRUE(session.isSound());
   EXPECT_EQ(session.steps(), 2);
   EXPECT_EQ(weights(file, executor), expected.w);
+}
+
+TEST(Ahead, ParametersThatAStepMayHaveChangedAreNotSound) {
+  const PlanFile file = smallTraining().load();
+  AheadExecutor executor(file);
+  Session session(file, executor, optionsFor());
+  int starts = 0;
+  executor.behindRun = [&] {
+    if (++starts == 2)
+      support::fail("no end of the run");
+  };
+  session.advance(/*goesOn=*/true);
+  EXPECT_FALSE(session.hasBegun());
+  EXPECT_FALSE(session.isSound());
+  EXPECT_THROW(session.advance(), support::Error);
+  EXPECT_FALSE(session.isSound());
+}
+
+TEST(Ahead, AnErrorBetweenStepsLeavesNoneInFlight) {
+  for (const uint32_t accumulation : {1U, 4U}) {
+    const PlanFile file = smallTraining(accumulation).load();
+    AheadExecutor executor(file);
+    Session session(file, executor, optionsFor());
+    int starts = 0;
+    executor.behindRun = [&] {
+      if (++starts == 3)
+        support::fail("no end of the run");
+    };
+    EXPECT_THROW(for (int i = 0; i < 4; ++i) session.advance(/*goesOn=*/true), support::Error);
+    EXPECT_EQ(executor.inFlight(), 0U);
+    EXPECT_FALSE(session.isSound());
+  }
 }
 
 TEST(Ahead, CheckpointsAreOfTheirSteps) {
@@ -180,7 +213,7 @@ TEST(Ahead, ASignalEndsTheRunBehindTheStepThatBegan) {
   EXPECT_EQ(session.steps(), starts);
   EXPECT_LT(starts, 12);
   CpuExecutor plain(file, {.threads = 1});
-  EXPECT_EQ(weights(file, executor), runOf(file, plain, starts).w);
+  EXPECT_EQ(weights(file, executor), outcomeOf(file, plain, starts).w);
   EXPECT_EQ(parametersIn(folder.path / "run").begin()->first.substr(0, 13),
             fmt::format("step-{:08}", starts));
 }

@@ -27,6 +27,10 @@ protected:
     PlanBuilder builder = forGpu();
     tensor = builder.tensor("tensor", {kElements}, SegmentKind::persistent);
     other = builder.tensor("other", {kElements}, SegmentKind::persistent);
+    few = builder.tensor("few", {4}, SegmentKind::persistent);
+    const uint32_t whole = builder.tensor("whole", {6}, SegmentKind::persistent);
+    turned = builder.view("turned", {2, 3}, {1, 2}, SegmentKind::persistent,
+                          builder.plan.tensors[whole]->offset);
     file.emplace(loaded(std::move(builder)));
     executor = makeCudaExecutor(*file, {.graph = false});
   }
@@ -48,7 +52,7 @@ protected:
   void start() { executor->start(0, std::array{tensor}); }
 
   static constexpr int64_t kElements = 300'000; // a quarter of what is written without waiting
-  uint32_t tensor = 0, other = 0;
+  uint32_t tensor = 0, other = 0, few = 0, turned = 0;
   std::optional<PlanFile> file;
   std::unique_ptr<Executor> executor;
 };
@@ -59,7 +63,6 @@ TEST_F(StartedRuns, LeaveTheirOutputsToThoseBehind) {
   ASSERT_TRUE(executor->startsAhead(0));
   write(1);
   start();
-  EXPECT_TRUE(executor->isRunning());
   for (int i = 2; i < 9; ++i) {
     write(float(i));
     start();
@@ -67,7 +70,6 @@ TEST_F(StartedRuns, LeaveTheirOutputsToThoseBehind) {
     EXPECT_EQ(read(tensor), float(i - 1));
   }
   executor->finish();
-  EXPECT_FALSE(executor->isRunning());
   EXPECT_EQ(read(tensor), 8.0F);
   // Nothing is under way: this is what is there.
   write(9);
@@ -89,12 +91,49 @@ TEST_F(StartedRuns, TakeMoreThanIsWrittenWithoutWaiting) {
   EXPECT_EQ(read(tensor), 44.0F);
 }
 
+TEST_F(StartedRuns, TakeWhatIsWrittenBehindTheEndOfAnother) {
+  write(1);
+  start();
+  write(2);
+  executor->finish();
+  std::array<float, 4> more = {7, 7, 7, 7};
+  executor->write(few, std::as_bytes(std::span(more)));
+  executor->run(0);
+  EXPECT_EQ(read(tensor), 2.0F);
+}
+
+TEST_F(StartedRuns, LeaveOutputsThatAreNotDense) {
+  std::array<float, 6> values = {1, 2, 3, 4, 5, 6}, found{};
+  executor->write(turned, std::as_bytes(std::span(values)));
+  executor->start(0, std::array{turned});
+  const std::array<float, 6> others{};
+  executor->write(turned, std::as_bytes(std::span(others)));
+  executor->start(0, std::array{turned});
+  executor->finish();
+  executor->read(turned, std::as_writable_bytes(std::span(found)));
+  EXPECT_EQ(found, values);
+  executor->finish();
+}
+
+TEST_F(StartedRuns, WriteOverCopies) {
+  write(1);
+  start();
+  executor->finish();
+  write(2);
+  EXPECT_EQ(read(tensor), 2.0F);
+}
+
 TEST_F(StartedRuns, AreTwoAtMostAndNothingElseIsReadBesideThem) {
   write(1);
   start();
   EXPECT_THROW(read(other), std::logic_error);
+  std::array<std::byte, 4> bytes{};
+  EXPECT_THROW(executor->readRange(other, 0, bytes), std::logic_error);
+  EXPECT_THROW(executor->writeRange(other, 0, bytes), std::logic_error);
+  EXPECT_THROW(executor->clearRange(other, 0, 4), std::logic_error);
   start();
   EXPECT_THROW(start(), std::logic_error);
+  EXPECT_THROW(write(1), std::logic_error);
   executor->finish();
   EXPECT_EQ(read(tensor), 1.0F);
   EXPECT_THROW(read(other), std::logic_error);

@@ -49,7 +49,6 @@ struct Event {
     if (stream)
       stream->runTo(position);
   }
-  bool isReached() const { return !stream || stream->done >= position; }
 };
 
 /// Memory of one kind, by its beginning, each with some behind it that nobody is to write.
@@ -377,12 +376,6 @@ CUresult cuEventSynchronize(CUevent event) {
   return inside([&] {
     reinterpret_cast<Event *>(event)->wait();
     return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuEventQuery(CUevent event) {
-  return inside([&] {
-    return reinterpret_cast<Event *>(event)->isReached() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   });
 }
 
