@@ -6,6 +6,7 @@
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -241,7 +242,8 @@ private:
     executor.write(call.position, std::as_bytes(std::span(positions)));
     executor.write(call.settings, std::as_bytes(std::span(settings)));
     executor.write(call.draw, std::as_bytes(std::span(draws)));
-    executor.run(call.index);
+    executor.start(call.index, std::array{call.token}); // which comes with the end of the run
+    executor.finish();
     takeDrawn(call, texts);
     return true;
   }

@@ -100,7 +100,8 @@ void RowKernelEmitter::chooseShape() {
     } else if (!inRegisters) {
       holdInputs();
       team = heldAt.empty() ? threads.ofLongRow : threads.ofHeldRow;
-      oneColumns = oneColumnNodes();
+      if (!heldAt.empty()) // others wait for memory
+        oneColumns = oneColumnNodes();
     }
     kept = ceilDiv(chunks, team * parts);
     teams = team <= kWarp && !hasSums ? threads.ofShortRows / team : 1;
@@ -296,13 +297,10 @@ void RowKernelEmitter::emitRow(Value *row, ArrayRef<AllocaInst *> sums) {
     reduceRow(row, sweep.reductions);
   }
   if (hasColumnResults())
-    forChunks(
-        row,
-        [&](const Chunk &chunk) {
-          storeTiles(chunk);
-          addColumnSums(sums, chunk);
-        },
-        [&](const Chunk &chunk) { readTiles(chunk); });
+    forChunks(row, [&](const Chunk &chunk) {
+      storeTiles(chunk);
+      addColumnSums(sums, chunk);
+    });
   storeRowResults(b.CreateICmpEQ(inTeam, b.getInt32(0)));
   for (auto [i, result] : enumerate(s.program.results))
     if (s.program.isSummed(result) && !isColumnSum(result))
@@ -394,8 +392,7 @@ void RowKernelEmitter::accumulateExponentials(AllocaInst *maximum, AllocaInst *s
 
 int64_t RowKernelEmitter::unroll() const { return heldAt.empty() ? kUnroll : kHeldUnroll; }
 
-void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> body,
-                                 function_ref<void(const Chunk &)> before) {
+void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> body) {
   if (inRegisters) {
     for (int64_t k = 0; k < kept; ++k)
       body(keptChunk(row, k));
@@ -409,13 +406,8 @@ void RowKernelEmitter::forChunks(Value *row, function_ref<void(const Chunk &)> b
     Value *first = b.CreateTrunc(index, b.getInt32Ty());
     withoutOneColumns(first, [&] {
       tiles.clear();
-      SmallVector<Chunk> group;
       for (int64_t k = 0; k < unroll(); ++k)
-        group.push_back(chunkOf(row, b.CreateAdd(first, b.getInt32(k * team)), k,
-                                /*guarded=*/false));
-      if (before)
-        for_each(group, before);
-      for_each(group, body);
+        body(chunkOf(row, b.CreateAdd(first, b.getInt32(k * team)), k, /*guarded=*/false));
     });
     return rows::Values();
   });
@@ -492,14 +484,6 @@ void RowKernelEmitter::holdInputs() {
   held->setAlignment(Align(16));
   shape.sharedBytes = bytes;
   shape.together = 2;
-}
-
-void RowKernelEmitter::readTiles(const Chunk &chunk) {
-  const std::set<unsigned> inputs = tileInputsOf(wantedOfSweeps().back());
-  for (auto [i, node] : enumerate(s.program.nodes))
-    if (node.kind == Kind::Input && variesOverColumns(node.form) && inputs.contains(node.code) &&
-        !heldAt.contains(node.code))
-      evaluateTile(i, chunk);
 }
 
 std::vector<RowKernelEmitter::OneColumn> RowKernelEmitter::oneColumnNodes() const {

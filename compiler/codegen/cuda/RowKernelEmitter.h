@@ -96,14 +96,10 @@ private:
   Value *exponential(Value *x, Value *base);
   void accumulateExponentials(AllocaInst *maximum, AllocaInst *sum, unsigned tile,
                               const Chunk &chunk);
-  /// Runs the body for every chunk of the row that is this thread's. Of those that a thread has not
-  /// in registers it runs `before` for some, if there is one, and then the body for these.
-  void forChunks(Value *row, function_ref<void(const Chunk &)> body,
-                 function_ref<void(const Chunk &)> before = {});
+  /// Runs the body for every chunk of the row that is this thread's.
+  void forChunks(Value *row, function_ref<void(const Chunk &)> body);
   /// Chunks of a thread, a team apart, whose code stands side by side.
   int64_t unroll() const;
-  /// Reads what column results need of a chunk, before others of a group of chunks are stored.
-  void readTiles(const Chunk &chunk);
   /// For each sweep over a row the values of columns that it needs, those for the results last.
   std::vector<llvm::SmallVector<unsigned>> wantedOfSweeps() const;
   /// The inputs that these values are made of.
@@ -257,7 +253,7 @@ private:
   std::map<unsigned, int64_t> heldAt;    ///< input: its first byte in shared memory
   std::set<unsigned> arriving, inShared; ///< of these: by this sweep; all of the row is there
   llvm::GlobalVariable *held = nullptr;  ///< where they are
-  std::vector<OneColumn> oneColumns;     ///< of rows that do not fit into registers
+  std::vector<OneColumn> oneColumns;     ///< of rows in shared memory
   bool noneOfThem = false;               ///< of the chunks whose code is made
   std::map<std::pair<unsigned, unsigned>, Values> arrived; ///< input, chunk
 };
