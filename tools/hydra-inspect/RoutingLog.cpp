@@ -3,8 +3,7 @@
 
 #include "runtime/report/Table.h"
 #include "runtime/support/Error.h"
-#include "runtime/support/InputFile.h"
-#include "runtime/support/JsonGuard.h"
+#include "runtime/support/Shown.h"
 #include "tools/hydra-inspect/LogLines.h"
 
 #include <fmt/ranges.h>
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <sstream>
 
 namespace hydra::inspect {
 
@@ -205,37 +203,26 @@ private:
 } // namespace
 
 RoutingLog readRoutingLog(const std::filesystem::path &path, size_t last) {
-  const support::InputFile file(path);
-  const std::vector<std::byte> bytes = file.readAll();
-  std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   RoutingLog log{.file = path, .symbols = {}, .steps = {}};
   std::map<int64_t, RoutedStep> steps;
-  std::string text;
-  size_t number = 0;
-  while (std::getline(lines, text) && !isCutOff(lines, text)) {
-    ++number;
-    try {
-      const Json line = Json::parse(text, support::JsonGuard(file.name()));
-      const auto event = line.at("event").get<std::string>();
-      RoutedStep step;
-      if (event == "start" && line.contains("symbols"))
-        line.at("symbols").get_to(log.symbols);
-      else if (event == "step" && readStep(line, step))
-        steps[step.step] = std::move(step);
-    } catch (const Json::exception &error) {
-      support::fail("{} is no log as hydra-run --log writes it: line {}: {}", file.name(), number,
-                    support::jsonProblem(error));
-    }
-  }
+  forEachLine(path, " is no log as hydra-run --log writes it", [&](const Json &line) {
+    const auto event = line.at("event").get<std::string>();
+    RoutedStep step;
+    if (event == "start" && line.contains("symbols"))
+      line.at("symbols").get_to(log.symbols);
+    else if (event == "step" && readStep(line, step))
+      steps[step.step] = std::move(step);
+  });
   if (steps.empty())
-    support::fail("{} tells nothing of routers: no step has outputs with rows", file.name());
+    support::fail("{} tells nothing of routers: no step has outputs with rows",
+                  support::shownPath(path));
   for (auto &[at, step] : steps)
     log.steps.push_back(std::move(step));
   if (log.steps.size() > last)
     log.steps.erase(log.steps.begin(), log.steps.end() - static_cast<ptrdiff_t>(last));
   for (const RoutedStep &step : log.steps)
     if (step.blocks.size() != log.steps.front().blocks.size())
-      support::fail("{} is of models with different numbers of blocks", file.name());
+      support::fail("{} is of models with different numbers of blocks", support::shownPath(path));
   return log;
 }
 

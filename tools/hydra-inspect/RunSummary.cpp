@@ -17,7 +17,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 namespace hydra::inspect {
 
@@ -28,6 +27,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char *kHeldOut = "held out";
+/// What is wrong with a folder that has other files.
+constexpr const char *kNoRun = ": is not what hydra-run --run writes";
 
 std::string readText(const fs::path &path) {
   const support::InputFile file(path);
@@ -88,10 +89,8 @@ RunStep stepOf(const Json &line) {
 }
 
 void readEvents(const fs::path &path, RunSummary &run) {
-  std::istringstream lines(readText(path));
   std::set<int64_t> skipped, checkpoints;
-  for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);) {
-    const Json line = Json::parse(text, support::JsonGuard(support::shownPath(path)));
+  forEachLine(path, kNoRun, [&](const Json &line) {
     const auto event = line.at("event").get<std::string>();
     const auto step = line.at("step").get<int64_t>();
     if (event == "start") {
@@ -117,7 +116,7 @@ void readEvents(const fs::path &path, RunSummary &run) {
     } else if (event == "end") {
       run.ended = line.at("reason").get<std::string>();
     }
-  }
+  });
   run.skipped = static_cast<int64_t>(skipped.size());
   run.checkpoints.assign(checkpoints.begin(), checkpoints.end());
 }
@@ -208,15 +207,13 @@ std::string valueOf(const std::vector<std::pair<std::string, std::string>> &rows
 RunSummary readRun(const fs::path &directory) {
   RunSummary run;
   run.directory = directory.string();
-  fs::path file = directory / "run.json";
+  const fs::path file = directory / "run.json";
   try {
     readStarts(file, run);
-    file = directory / "log.jsonl";
-    readEvents(file, run);
   } catch (const Json::exception &error) {
-    support::fail("{}: is not what hydra-run --run writes: {}", support::shownPath(file),
-                  support::jsonProblem(error));
+    support::fail("{}{}: {}", support::shownPath(file), kNoRun, support::jsonProblem(error));
   }
+  readEvents(directory / "log.jsonl", run);
   return run;
 }
 

@@ -3,8 +3,6 @@
 
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
-#include "runtime/support/InputFile.h"
-#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Shown.h"
 #include "tools/hydra-inspect/LogLines.h"
 
@@ -12,9 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <sstream>
 #include <utility>
 
 namespace hydra::inspect {
@@ -26,18 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void forEachLine(const fs::path &path, const std::function<void(const Json &)> &take) {
-  const support::InputFile file(path);
-  const std::vector<std::byte> bytes = file.readAll();
-  std::istringstream lines(std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
-  try {
-    for (std::string text; std::getline(lines, text) && !isCutOff(lines, text);)
-      take(Json::parse(text, support::JsonGuard(support::shownPath(path))));
-  } catch (const Json::exception &error) {
-    support::fail("{}: is not what hydra-run --log writes: {}", support::shownPath(path),
-                  support::jsonProblem(error));
-  }
-}
+/// What is wrong with a file that has other lines.
+constexpr const char *kNoLog = ": is not what hydra-run --log writes";
 
 /// What is no number is null in JSON.
 double number(const Json &line, const char *name) {
@@ -74,7 +60,7 @@ template <typename T> void dropBehind(std::vector<T> &list, int64_t step) {
 }
 
 void readEvents(const fs::path &path, SafetyLog &log) {
-  forEachLine(path, [&](const Json &line) {
+  forEachLine(path, kNoLog, [&](const Json &line) {
     const auto event = line.at("event").get<std::string>();
     if (event == "start") {
       dropBehind(log.changes, line.at("step").get<int64_t>());
@@ -101,7 +87,7 @@ void readPretests(const fs::path &path, SafetyLog &log) {
   std::error_code code;
   if (!fs::exists(path, code))
     return;
-  forEachLine(path, [&](const Json &line) {
+  forEachLine(path, kNoLog, [&](const Json &line) {
     std::string problem = line.value("error_message", std::string());
     std::vector<SafetyLog::Alone> alone;
     for (const Json &result : line.at("results")) {
