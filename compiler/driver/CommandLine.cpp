@@ -4,6 +4,7 @@
 #include "compiler/Pipelines.h"
 #include "compiler/driver/Diagnostics.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/Suggest.h"
 
@@ -111,6 +112,10 @@ void endWithProblem(void *, const char *why, bool) {
   std::_Exit(1);
 }
 
+void endWithoutMemory(void *, const char *, bool) {
+  endWithProblem(nullptr, support::kNoMemory, false);
+}
+
 /// No library can change what the flags of a category say.
 void forget(const cl::OptionCategory &category) {
   SmallVector<cl::Option *> own;
@@ -174,7 +179,7 @@ bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
   errs();
   outs();
   install_fatal_error_handler(endWithProblem);
-  install_bad_alloc_error_handler(endWithProblem);
+  install_bad_alloc_error_handler(endWithoutMemory);
   mlir::DialectRegistry unused;
   registerEverything(unused); // --mlir-print-ir-after takes the names of passes
   mlir::registerMLIRContextCLOptions();

@@ -2,10 +2,10 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
-#include "tools/common/ProblemOf.h"
 #include "tools/hydra-bench/Child.h"
 #include "tools/hydra-bench/Results.h"
 #include "tools/hydra-bench/Table.h"
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
   try {
     return run(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-bench: %s\n", problemOf(error));
+    std::fprintf(stderr, "hydra-bench: %s\n", support::problemOf(error));
     return 1;
   }
 }

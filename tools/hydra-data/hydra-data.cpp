@@ -4,11 +4,11 @@
 #include "runtime/data/TokenFiles.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/StopSignal.h"
 #include "tools/common/ParseArguments.h"
-#include "tools/common/ProblemOf.h"
 
 #include <fmt/ranges.h>
 
@@ -351,7 +351,7 @@ int main(int argc, char **argv) {
     else
       info(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-data: %s\n", problemOf(error));
+    std::fprintf(stderr, "hydra-data: %s\n", support::problemOf(error));
     return support::StopSignal::statusOfError();
   }
   return 0;

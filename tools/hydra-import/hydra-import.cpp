@@ -9,6 +9,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/StopSignal.h"
@@ -206,10 +207,8 @@ int main(int argc, char **argv) {
   const support::StopSignal stop; // leaves nothing behind
   try {
     return failed(import(options));
-  } catch (const std::bad_alloc &) {
-    printProblem("there is not enough memory for a tensor of this model");
   } catch (const std::exception &error) {
-    printProblem(error.what());
+    printProblem(support::problemOf(error));
   }
   return support::StopSignal::statusOfError();
 }

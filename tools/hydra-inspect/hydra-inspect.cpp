@@ -8,10 +8,10 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
-#include "tools/common/ProblemOf.h"
 #include "tools/hydra-inspect/Page.h"
 #include "tools/hydra-inspect/PageData.h"
 #include "tools/hydra-inspect/Pictures.h"
@@ -358,7 +358,7 @@ int main(int argc, char **argv) {
       return inspectRuns(argc, argv);
     return inspectPlan(argc, argv);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-inspect: %s\n", problemOf(error));
+    std::fprintf(stderr, "hydra-inspect: %s\n", support::problemOf(error));
     return 1;
   }
 }

@@ -4,6 +4,7 @@
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/ProblemOf.h"
 #include "tools/hydra-interpret/Values.h"
 
 using namespace mlir;
@@ -462,10 +463,8 @@ int main(int argc, char **argv) {
     return 1;
   try {
     return succeeded(Interpretation(options).run()) ? 0 : 1;
-  } catch (const std::bad_alloc &) {
-    printProblem("there is not enough memory to evaluate this program");
   } catch (const std::exception &error) {
-    printProblem(error.what());
+    printProblem(support::problemOf(error));
   }
   return 1;
 }

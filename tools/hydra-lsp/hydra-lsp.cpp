@@ -1,4 +1,5 @@
 // hydra-lsp: what an editor shows of a model while it is written, by the language server protocol.
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-lsp/Server.h"
@@ -41,10 +42,8 @@ int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN); // processes that are gone are noticed where they are read
   try {
     return lsp::Server(STDIN_FILENO, llvm::outs(), std::move(configuration)).run() ? 0 : 1;
-  } catch (const std::bad_alloc &) {
-    std::fprintf(stderr, "hydra-lsp: there is not enough memory for these documents\n");
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-lsp: %s\n", error.what());
+    std::fprintf(stderr, "hydra-lsp: %s\n", support::problemOf(error));
   }
   return 1;
 }

@@ -14,9 +14,9 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
-#include "tools/common/ProblemOf.h"
 #include "tools/hydra-run/Agreement.h"
 #include "tools/hydra-run/Calibrate.h"
 #include "tools/hydra-run/Chat.h"
@@ -390,7 +390,7 @@ int main(int argc, char **argv) {
   } catch (const runtime::RunEnded &) {
     return 1; // another rank has said why
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-run: %s\n", problemOf(error));
+    std::fprintf(stderr, "hydra-run: %s\n", support::problemOf(error));
     return 1;
   }
 }

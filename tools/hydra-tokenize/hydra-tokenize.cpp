@@ -4,11 +4,11 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/NamedFiles.h"
+#include "runtime/support/ProblemOf.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/text/Tokenizer.h"
 #include "tools/common/ParseArguments.h"
-#include "tools/common/ProblemOf.h"
 
 #include <array>
 #include <cerrno>
@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
   try {
     run(options);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "hydra-tokenize: %s\n", problemOf(error));
+    std::fprintf(stderr, "hydra-tokenize: %s\n", support::problemOf(error));
     return 1;
   }
   return 0;

@@ -1,5 +1,6 @@
 // hydrac: compiles a model to a plan.
 #include "compiler/driver/CommandLine.h"
+#include "runtime/support/ProblemOf.h"
 #include "tools/hydrac/Compile.h"
 #include "tools/hydrac/Reports.h"
 
@@ -21,10 +22,8 @@ int main(int argc, char **argv) {
       return 0;
     }
     return failed(compile(options));
-  } catch (const std::bad_alloc &) {
-    printProblem("there is not enough memory to compile this model");
   } catch (const std::exception &error) {
-    printProblem(error.what());
+    printProblem(support::problemOf(error));
   }
   return 1;
 }
