@@ -57,6 +57,17 @@ bool beginsWithOneOf(const std::filesystem::path &path, off_t place, std::string
          firsts.find(static_cast<char>(first)) != firsts.npos;
 }
 
+/// Of a path that cannot be opened to be written. Pipes without a reader and sockets have the same
+/// error, "No such device or address".
+std::string whyNotOpened(const std::filesystem::path &path, int code) {
+  struct stat status = {};
+  if (code != ENXIO || ::stat(path.c_str(), &status) != 0)
+    return errnoText(code);
+  return S_ISSOCK(status.st_mode)   ? "it is a socket; expected a file or a pipe"
+         : S_ISFIFO(status.st_mode) ? "nobody reads it"
+                                    : errnoText(code);
+}
+
 } // namespace
 
 LineFile::LineFile(std::filesystem::path file, std::string kind, std::string_view firsts,
@@ -68,9 +79,10 @@ LineFile::LineFile(std::filesystem::path file, std::string kind, std::string_vie
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
                           (append ? 0 : O_TRUNC),
                       readWriteForAll);
-  if (descriptor < 0)
-    fail("cannot write {} {}: {}", what, shownPath(path),
-         errno == ENXIO ? "nobody reads it" : errnoText(errno));
+  if (descriptor < 0) {
+    const std::string why = whyNotOpened(path, errno);
+    fail("cannot write {} {}: {}", what, shownPath(path), why);
+  }
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   struct stat status = {};
   ::fstat(descriptor, &status);

@@ -22,14 +22,24 @@ const char *kindOf(mode_t mode) {
                           : "a device";
 }
 
+/// Throws Error for what is no regular file.
+[[noreturn]] void failAsOther(const std::string &name, mode_t mode) {
+  fail("cannot read {}: it is {}; expected a regular file", name, kindOf(mode));
+}
+
 } // namespace
 
 InputFile::InputFile(const std::filesystem::path &path) : shownPath(support::shownPath(path)) {
   // Without O_NONBLOCK, opening a pipe waits for who writes into it.
   descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0)
-    fail("cannot read {}: {}", shownPath, errnoText(errno));
   struct stat status;
+  if (descriptor < 0) {
+    const int code = errno;
+    // A socket cannot be opened at all.
+    if (code == ENXIO && ::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode))
+      failAsOther(shownPath, status.st_mode);
+    fail("cannot read {}: {}", shownPath, errnoText(code));
+  }
   const int code = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (code == 0 && S_ISREG(status.st_mode)) {
     bytes = static_cast<uint64_t>(status.st_size);
@@ -38,7 +48,7 @@ InputFile::InputFile(const std::filesystem::path &path) : shownPath(support::sho
   ::close(descriptor);
   if (code != 0)
     fail("cannot read {}: {}", shownPath, errnoText(code));
-  fail("cannot read {}: it is {}; expected a regular file", shownPath, kindOf(status.st_mode));
+  failAsOther(shownPath, status.st_mode);
 }
 
 InputFile::~InputFile() {
