@@ -124,6 +124,7 @@ public:
   }
 
   double run(uint32_t number) override {
+    checkInFlight(0);
     start(number, {});
     return finish();
   }

@@ -3,7 +3,6 @@
 
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/EarlyStart.h"
-#include "runtime/plan/Mesh.h"
 #include "runtime/report/MeasuredRates.h"
 #include "runtime/support/StreamOrder.h"
 
@@ -236,22 +235,17 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
   return support::predictTimeline(blocks, rules);
 }
 
-/// Whether a run is started when the one in front of it has ended: where ranks agree on each, and
-/// where the host has a part in them.
-static bool runsWait(const Plan &plan) {
-  return runtime::ranksOf(plan) > 1 ||
-         plan.segments()->Get(static_cast<uint32_t>(SegmentKind::host))->size() > 0;
+PredictedTime predictedTime(const Plan &plan, const Program &program) {
+  return predictedTime(plan, program, plan.target()->sharing());
 }
 
-static PredictedTime predictedTime(const Plan &plan, const Program &program, const Sharing *sharing,
-                                   bool waits) {
+PredictedTime predictedTime(const Plan &plan, const Program &program, const Sharing *sharing) {
   const support::StreamTimeline timeline = predictedTimeline(plan, program, sharing);
   const double around = sharing ? sharing->run_microseconds() + sharing->input_microseconds() *
                                                                     inputBytes(plan, program) / 1024
                                 : 0;
-  const double total = waits ? timeline.total + around : std::max(timeline.total, around);
-  PredictedTime time{.total = total,
-                     .compute = total - timeline.exposed,
+  PredictedTime time{.total = timeline.total + around,
+                     .compute = timeline.total + around - timeline.exposed,
                      .wire = timeline.wire,
                      .exposed = timeline.exposed,
                      .exchanges = {},
@@ -274,15 +268,11 @@ static PredictedTime predictedTime(const Plan &plan, const Program &program, con
   return time;
 }
 
-PredictedTime predictedTime(const Plan &plan, const Program &program) {
-  return predictedTime(plan, program, plan.target()->sharing(), runsWait(plan));
+PredictedTime predictedStep(const Plan &plan) {
+  return predictedStep(plan, plan.target()->sharing());
 }
 
-PredictedTime predictedTime(const Plan &plan, const Program &program, const Sharing *sharing) {
-  return predictedTime(plan, program, sharing, /*waits=*/true);
-}
-
-static PredictedTime predictedStep(const Plan &plan, const Sharing *sharing, bool waits) {
+PredictedTime predictedStep(const Plan &plan, const Sharing *sharing) {
   const auto &programs = *plan.programs();
   PredictedTime time;
   bool trains = false;
@@ -293,24 +283,16 @@ static PredictedTime predictedStep(const Plan &plan, const Sharing *sharing, boo
     const bool first = !trains && (role == ProgramRole::train || role == ProgramRole::accumulate);
     if (first) {
       trains = true;
-      time.add(predictedTime(plan, program, sharing, waits), plan.accumulation());
+      time.add(predictedTime(plan, program, sharing), plan.accumulation());
       if (i > 0 && programs.Get(i - 1)->role() == ProgramRole::count)
-        time.add(predictedTime(plan, *programs.Get(i - 1), sharing, waits), plan.accumulation());
+        time.add(predictedTime(plan, *programs.Get(i - 1), sharing), plan.accumulation());
     } else if (role == ProgramRole::apply) {
-      time.add(predictedTime(plan, program, sharing, waits), 1);
+      time.add(predictedTime(plan, program, sharing), 1);
     }
   }
   if (!trains && programs.size() > 0)
-    return predictedTime(plan, *programs.Get(0), sharing, waits);
+    return predictedTime(plan, *programs.Get(0), sharing);
   return time;
-}
-
-PredictedTime predictedStep(const Plan &plan) {
-  return predictedStep(plan, plan.target()->sharing(), runsWait(plan));
-}
-
-PredictedTime predictedStep(const Plan &plan, const Sharing *sharing) {
-  return predictedStep(plan, sharing, /*waits=*/true);
 }
 
 ExchangeSum exchangeOf(const Step &step) {

@@ -55,12 +55,10 @@ support::StreamTimeline predictedTimeline(const planfile::Plan &plan,
                                           const planfile::Sharing *sharing);
 
 /// Blocks wait for streams and events as the plan has them (support/StreamTimeline.h). Of a switch
-/// the case that takes longest counts; where steps were measured, the mean of all cases. What is
-/// around a run is beside the run in front, where that is not waited for; with a `sharing` instead
-/// of the target's, runs wait.
+/// the case that takes longest counts; where steps were measured, the mean of all cases.
 PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program);
 PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program,
-                            const planfile::Sharing *sharing);
+                            const planfile::Sharing *sharing); ///< instead of the target's
 
 /// One optimizer step of the run with all its micro-batches, in a plan that trains; else a run of
 /// the first program.

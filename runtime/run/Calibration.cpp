@@ -74,7 +74,7 @@ void Calibration::add(const PlanFile &file, const MakeExecutor &makeExecutor, in
     const std::unique_ptr<Executor> executor = makeExecutor(file, /*alone=*/false);
     Session session(file, *executor, {});
     warmUp(session);
-    seconds = medianOf(timeSteps(session, repeats, [](double) {}));
+    seconds = medianOf(timeSteps(session, repeats));
   }
   addSteps(file, *makeExecutor(file, /*alone=*/true), repeats);
   wholes.back().microseconds = 1e6 * seconds;

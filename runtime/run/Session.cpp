@@ -507,6 +507,9 @@ bool Session::anyLabel(int64_t own) const {
 
 bool Session::beginsAhead(int64_t number) const {
   const Part &part = partOf(number);
+  // Whoever reads on needs the token that a run has drawn.
+  if (file.plan().programs()->Get(part.program)->role() == ProgramRole::decode)
+    return false;
   return executor.startsAhead(part.program) && !options.ranks && file.plan().accumulation() == 1 &&
          part.count < 0 && (!policies || policies->flags().empty());
 }

@@ -143,8 +143,9 @@ private:
       if (!decision.error.empty())
         throw CommonError(decision.error);
       makeStep();
-      if (session.hasBegun())
-        continue; // by what was known before this step, nothing comes between
+      // A step that was begun is made first; one that failed to begin is what the next call throws.
+      if (session.hasBegun() || !session.isSound())
+        continue;
       result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.

@@ -19,9 +19,9 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
-/// Chunks of a thread with more whose loads are in flight at a time. Threads of a row that shared
-/// memory holds have 64 registers each, in which three have room.
-constexpr int64_t kUnroll = 4, kHeldUnroll = 3;
+/// Chunks of a thread with more whose loads are in flight at a time. Two blocks of 512 threads, for
+/// rows that shared memory holds, have 64 registers a thread, in which three have room.
+constexpr int64_t kUnroll = 4, kHeldUnroll = 3, kHeldThreads = 512;
 
 /// Whether every element of the domain takes four bytes.
 template <typename T> bool isWide(const T &tensor) {
@@ -483,7 +483,8 @@ void RowKernelEmitter::holdInputs() {
                             nullptr, GlobalValue::NotThreadLocal, kSharedMemory);
   held->setAlignment(Align(16));
   shape.sharedBytes = bytes;
-  shape.together = 2;
+  if (threads.ofHeldRow <= kHeldThreads)
+    shape.together = 2;
 }
 
 std::vector<RowKernelEmitter::OneColumn> RowKernelEmitter::oneColumnNodes() const {

@@ -131,6 +131,7 @@ TEST_F(StartedRuns, AreTwoAtMostAndNothingElseIsReadBesideThem) {
   EXPECT_THROW(executor->readRange(other, 0, bytes), std::logic_error);
   EXPECT_THROW(executor->writeRange(other, 0, bytes), std::logic_error);
   EXPECT_THROW(executor->clearRange(other, 0, 4), std::logic_error);
+  EXPECT_THROW(executor->run(0), std::logic_error);
   start();
   EXPECT_THROW(start(), std::logic_error);
   EXPECT_THROW(write(1), std::logic_error);

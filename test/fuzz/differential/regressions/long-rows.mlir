@@ -18,7 +18,8 @@ hydra.model @long version 1 {
     %soft = hydra.let softmax(%q * 3.0)
     %norm = hydra.let rms_norm(%p, slice(@w, axis = 0, start = 0, size = M), eps = 1.0e-5)
     %column = hydra.iota shape = [E, M] axis = 1
-    %number = hydra.iota shape = [E, M] axis = 0
+    %rows = hydra.iota shape = [E, M] axis = 0
+    %number = hydra.let %rows * 10243
     %is = hydra.compare %column, %number is = "eq"
     %most = hydra.reduce_max %p axes = [1] keep
     %below = hydra.sub %p, %most
