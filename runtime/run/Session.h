@@ -234,7 +234,7 @@ private:
   /// Whether step `number` is one run of a program, which can be started ahead.
   bool beginsAhead(int64_t number) const;
   /// Starts a step of one run. Throws Error when its batch cannot be read, and then nothing has
-  /// changed.
+  /// changed; and when the run cannot be started (mayHaveRun).
   void begin(int64_t number);
   /// The same, beside the step before; what is thrown waits for the next step.
   void beginBeside(int64_t number);

@@ -158,8 +158,8 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   if (early)
     waitForEarlier(function);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));
-  if (kernel.shape.together > 0)
-    function->addFnAttr("nvvm.minctasm", std::to_string(kernel.shape.together));
+  if (kernel.shape.minBlocks > 0)
+    function->addFnAttr("nvvm.minctasm", std::to_string(kernel.shape.minBlocks));
   std::string key;
   if (files.areKept()) {
     key = CodeFiles::keyOf(kTextsOf, module);

@@ -484,7 +484,7 @@ void RowKernelEmitter::holdInputs() {
   held->setAlignment(Align(16));
   shape.sharedBytes = bytes;
   if (threads.ofHeldRow <= kHeldThreads)
-    shape.together = 2;
+    shape.minBlocks = 2;
 }
 
 std::vector<RowKernelEmitter::OneColumn> RowKernelEmitter::oneColumnNodes() const {

@@ -31,7 +31,7 @@ using Strides = llvm::SmallVector<int64_t>;
 struct LaunchShape {
   int64_t blocks = 1, threads = 1;
   int64_t sharedBytes = 0; ///< of a block, that the launch asks for
-  int64_t together = 0;    ///< blocks that a multiprocessor is to have room for; 0: any number
+  int64_t minBlocks = 0;   ///< that a multiprocessor is to have room for; 0: any number
 };
 
 /// Of a block of a generated kernel; powers of two.

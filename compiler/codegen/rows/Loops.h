@@ -43,32 +43,22 @@ emitLoop(llvm::IRBuilderBase &b, llvm::Value *from, llvm::Value *to, int64_t ste
   return current;
 }
 
-inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition,
-                   llvm::function_ref<void()> body) {
-  llvm::Function *function = b.GetInsertBlock()->getParent();
-  auto *inside = llvm::BasicBlock::Create(b.getContext(), "then", function);
-  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", function);
-  b.CreateCondBr(condition, inside, after);
-  b.SetInsertPoint(inside);
-  body();
-  b.CreateBr(after);
-  b.SetInsertPoint(after);
-}
-
-/// One of two bodies.
+/// `otherwise` may be empty.
 inline void emitIf(llvm::IRBuilderBase &b, llvm::Value *condition, llvm::function_ref<void()> body,
-                   llvm::function_ref<void()> otherwise) {
+                   llvm::function_ref<void()> otherwise = {}) {
   llvm::Function *function = b.GetInsertBlock()->getParent();
   auto *inside = llvm::BasicBlock::Create(b.getContext(), "then", function);
-  auto *outside = llvm::BasicBlock::Create(b.getContext(), "else", function);
+  auto *outside = otherwise ? llvm::BasicBlock::Create(b.getContext(), "else", function) : nullptr;
   auto *after = llvm::BasicBlock::Create(b.getContext(), "after", function);
-  b.CreateCondBr(condition, inside, outside);
+  b.CreateCondBr(condition, inside, outside ? outside : after);
   b.SetInsertPoint(inside);
   body();
   b.CreateBr(after);
-  b.SetInsertPoint(outside);
-  otherwise();
-  b.CreateBr(after);
+  if (outside) {
+    b.SetInsertPoint(outside);
+    otherwise();
+    b.CreateBr(after);
+  }
   b.SetInsertPoint(after);
 }
 

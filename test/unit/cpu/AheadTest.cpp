@@ -22,6 +22,7 @@
 
 using namespace hydra::runtime;
 using namespace hydra::test;
+using hydra::planfile::SegmentKind;
 namespace support = hydra::support;
 
 namespace {
@@ -170,6 +171,47 @@ TEST(Ahead, AnErrorBetweenStepsLeavesNoneInFlight) {
     EXPECT_THROW(for (int i = 0; i < 4; ++i) session.advance(/*goesOn=*/true), support::Error);
     EXPECT_EQ(executor.inFlight(), 0U);
     EXPECT_FALSE(session.isSound());
+  }
+}
+
+TEST(Ahead, OneBadStepTooManyHasNoneBehindIt) {
+  PlanBuilder builder = smallTraining();
+  // An update that says that it was refused, of a loss that is no number.
+  const uint32_t applied = builder.tensor("applied", {}, SegmentKind::persistent);
+  builder.output(*builder.plan.programs[0], "applied", applied);
+  const PlanFile file = builder.load();
+  for (const int64_t most : {1, 2, 3}) {
+    AheadExecutor executor(file);
+    SessionOptions options = optionsFor();
+    options.maxBadSteps = most;
+    Session session(file, executor, options);
+    const std::array<float, 4> bad = {NAN, 0, 0, 0};
+    executor.write(file.plan().variables()->Get(0)->tensor(), std::as_bytes(std::span(bad)));
+    for (int64_t i = 1; i < most; ++i) {
+      session.advance(/*goesOn=*/true);
+      EXPECT_EQ(session.hasBegun(), i < most);
+    }
+    EXPECT_THROW(session.advance(/*goesOn=*/true), CommonError);
+    EXPECT_EQ(session.steps(), most);
+    EXPECT_EQ(executor.inFlight(), 0U);
+    EXPECT_TRUE(session.isSound());
+    EXPECT_EQ(executor.besides, most - 1);
+  }
+}
+
+TEST(Ahead, NoCallIsBegunThatNeedsTheTokenOfAnother) {
+  PlanBuilder builder = smallTraining();
+  builder.plan.header->mode = "generate";
+  for (const bool decodes : {false, true}) {
+    if (decodes) {
+      builder.plan.programs[0]->role = hydra::planfile::ProgramRole::decode;
+      builder.plan.programs[0]->context = 3;
+    }
+    const PlanFile file = builder.load();
+    AheadExecutor executor(file);
+    Session session(file, executor, optionsFor());
+    session.advance(/*goesOn=*/true);
+    EXPECT_EQ(session.hasBegun(), !decodes);
   }
 }
 
