@@ -31,11 +31,6 @@ constexpr int64_t kMostOfTeam = 32;
 /// Reductions of a group by teams: each has shared memory of its own, beside what a kernel has.
 constexpr int64_t kMostReductions = 8;
 
-int64_t reductionsOf(const RowProgram &program) {
-  return llvm::count_if(program.nodes,
-                        [](const RowNode &node) { return node.kind == Kind::Reduce; });
-}
-
 /// Threads that share a row, if a team has all of its rows at once or as many as it has warps.
 int64_t threadsOfRow(const Team &team, int64_t rows) {
   return std::max<int64_t>(kWarp, team.threads / static_cast<int64_t>(llvm::PowerOf2Ceil(rows)));
@@ -115,14 +110,33 @@ public:
     return text + "}\n}\n";
   }
 
+  /// By several warps each, of which all threads of the block come here: those behind the last row
+  /// load and store nothing.
+  std::string writeShared(const RowSharers &sharers, ArrayRef<SliceTensor> inputs,
+                          ArrayRef<SliceTensor> results) {
+    lanes = sharers.warps * kWarp;
+    scratch = sharers.scratch;
+    shareColumns();
+    text = formatv("{{ const int lane = threadIdx.x % {0}, ", lanes);
+    if (rows * lanes == kLoopThreads) {
+      text += formatv("row = threadIdx.x / {0};\n", lanes);
+      return writeNodes(inputs, results);
+    }
+    text += formatv("own = threadIdx.x / {0}, row = min(own, {1});\n", lanes, rows - 1);
+    own = formatv("own < {0}", rows);
+    defineAll(inputs);
+    text += formatv("if ({0}) {{\n", own);
+    storeAll(results);
+    return text + "}\n}\n";
+  }
+
   /// By teams. A thread behind the last row computes and stores that row once more. Without
   /// reductions rows are cut into pieces, so that few numbers are held.
   std::string writeTeams(const Team &all, const TeamRows &ofBlock, ArrayRef<SliceTensor> inputs,
                          ArrayRef<SliceTensor> results) {
     team = all;
     lanes = threadsOfRow(team, ofBlock.count);
-    width = columns % 4 == 0 ? 4 : 1;
-    parts = ceilDiv(columns, width * lanes) * width;
+    shareColumns();
     if (reductionsOf(program) == 0)
       pieces = std::exchange(parts, width) / width;
     const int64_t together = team.threads / lanes;
@@ -190,6 +204,12 @@ public:
   }
 
 private:
+  /// Four columns side by side for each of the lanes in turn, where they divide up so.
+  void shareColumns() {
+    width = columns % 4 == 0 ? 4 : 1;
+    parts = ceilDiv(columns, width * lanes) * width;
+  }
+
   /// Gives variables the numbers that are stored.
   void yieldTo(ArrayRef<std::string> variables) {
     for (auto [result, variable] : llvm::zip(program.results, variables))
@@ -275,7 +295,10 @@ private:
   }
   std::string guardText() const {
     const bool isPartial = held.empty() && columns != lanes * parts * pieces;
-    return isPartial ? formatv("if (column < {0}) ", columns).str() : "";
+    std::string exists = isPartial ? formatv("column < {0}", columns).str() : "";
+    if (!own.empty())
+      exists = isPartial ? own + " && " + exists : own;
+    return exists.empty() ? "" : "if (" + exists + ") ";
   }
 
   /// Whether the columns of a tensor that a lane has side by side can be moved at once.
@@ -376,11 +399,18 @@ private:
           formatv(max ? "n{0} = larger(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
               .str());
       const char *isMax = max ? "true" : "false";
-      text += lanes > kWarp
-                  ? formatv("n{0} = overTeam<{1}, {2}, {0}, {3}, {4}, {5}>(n{0});\n", number, isMax,
-                            lanes, team.threads, team.first, team.barrier)
-                        .str()
-                  : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, isMax, lanes).str();
+      const bool byWarpsOfBlock = scratch.has_value();
+      if (byWarpsOfBlock)
+        text +=
+            formatv("n{0} = overWarps<{1}, {2}>(n{0}, reinterpret_cast<float *>(shared + {3}));\n",
+                    number, isMax, lanes / kWarp,
+                    std::exchange(*scratch, *scratch + kLoopWarps * int64_t(sizeof(float))));
+      else
+        text += lanes > kWarp
+                    ? formatv("n{0} = overTeam<{1}, {2}, {0}, {3}, {4}, {5}>(n{0});\n", number,
+                              isMax, lanes, team.threads, team.first, team.barrier)
+                          .str()
+                    : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, isMax, lanes).str();
     } else { // the same number in every column
       text += formatv("n{0} = {1};\n", number,
                       max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
@@ -460,6 +490,8 @@ private:
   int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
   int64_t pieces = 1;              ///< of a row, one after the other
   Team team;                       ///< the threads, if warps share rows
+  std::optional<int64_t> scratch;  ///< of the next reduction, if warps of a whole block do
+  std::string own;                 ///< whether a thread has a row then, where some have none
   std::string held;                ///< registers of the only input
   bool single = false;             ///< one number instead of rows
   bool branchless = false;         ///< divisions and roots have no branches
@@ -499,9 +531,16 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
   return text.empty() ? "0" : text;
 }
 
-std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThread,
+int64_t reductionsOf(const RowProgram &program) {
+  return llvm::count_if(program.nodes,
+                        [](const RowNode &node) { return node.kind == Kind::Reduce; });
+}
+
+std::string groupText(const RowProgram &program, int64_t sliced, const RowSharers &sharers,
                       ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
-  return GroupText(program, sliced, rowOfThread).write(inputs, results);
+  GroupText text(program, sliced, sharers.thread);
+  return sharers.warps > 1 ? text.writeShared(sharers, inputs, results)
+                           : text.write(inputs, results);
 }
 
 std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,

@@ -9,10 +9,10 @@ namespace hydra::cuda {
 
 SmallVector<LoopBarriers::Touch> LoopBarriers::touchesOf(const LoopStep &step) const {
   SmallVector<Touch> touches;
-  const bool byRows =
-      step.program && !places.hasRowOfThread(step) && llvm::none_of(step.args, [&](Value arg) {
-        return places.registers().contains(plan::placeOf(arg).buffer);
-      });
+  const bool byRows = step.program && !places.hasRowOfThread(step) &&
+                      places.warpsOfRow(step) == 1 && llvm::none_of(step.args, [&](Value arg) {
+                        return places.registers().contains(plan::placeOf(arg).buffer);
+                      });
   for (auto [i, arg] : llvm::enumerate(step.args)) {
     plan::Place place = plan::placeOf(arg);
     if (places.registers().contains(place.buffer)) // every thread has its own

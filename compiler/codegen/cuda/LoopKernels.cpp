@@ -29,7 +29,8 @@ public:
         waits(LoopBarriers(places).waitsOf(steps)),
         each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
         parts(ceilDiv(loop.getCount(), each)),
-        count(parts > 1 ? "iterations" : std::to_string(loop.getCount())) {}
+        count(parts > 1 ? "iterations" : std::to_string(loop.getCount())),
+        nextScratch(places.reductionScratch()) {}
 
   LoopKernel write() {
     for (auto [buffer, registers] : places.registers())
@@ -450,7 +451,10 @@ private:
       return heldGroupText(program, sliced, registers->second, results);
     for (unsigned i = 0; i < program.inputs.size(); ++i)
       inputs.push_back(tensor(i));
-    return groupText(program, sliced, places.hasRowOfThread(step), inputs, results);
+    const RowSharers sharers{places.hasRowOfThread(step), places.warpsOfRow(step), nextScratch};
+    if (sharers.warps > 1)
+      nextScratch += reductionsOf(program) * kLoopWarps * int64_t(sizeof(float));
+    return groupText(program, sliced, sharers, inputs, results);
   }
 
   plan::LoopOp loop;
@@ -461,6 +465,7 @@ private:
   const int64_t each, parts;         ///< iterations of a block, and blocks of a slice
   const std::string count;           ///< of iterations of the block, as text
   int64_t nextWarp = 0;              ///< of those that begin the next matmul
+  int64_t nextScratch;               ///< of reductions by several warps
   SmallVector<Value> arguments;
   // Variables that point into shared memory, or not: what one step slices, another may read whole.
   DenseMap<Value, std::string> inside;

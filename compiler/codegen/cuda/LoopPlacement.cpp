@@ -1,6 +1,7 @@
 // Where the tensors of a loop's kernel lie: which of a slice are in shared memory, and how.
 #include "compiler/codegen/cuda/LoopPlacement.h"
 
+#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/plan/Slices.h"
 
@@ -139,6 +140,12 @@ void LoopPlacement::place() {
   };
   if (llvm::any_of(chunks, [](const LoopTile &tile) { return tile.read; }))
     barrier = *place(sizeof(uint64_t), -1, INT64_MAX);
+  int64_t reductions = 0; // by several warps
+  for (const LoopStep &step : steps)
+    if (step.program && warpsOfRow(step) > 1)
+      reductions += reductionsOf(*step.program);
+  if (reductions > 0)
+    scratch = *place(reductions * kLoopWarps * int64_t(sizeof(float)), -1, INT64_MAX);
   auto placeTiles = [&](bool ofMatmuls) {
     for (LoopTile &tile : chunks) {
       if (tile.ofMatmul != ofMatmuls)
@@ -303,6 +310,32 @@ bool LoopPlacement::hasRowOfThread(const LoopStep &step) const {
       return false;
   }
   return any;
+}
+
+/// Columns that a lane has registers for where a warp has a row for itself.
+static constexpr int64_t kMostOfLane = 16;
+
+int64_t LoopPlacement::warpsOfRow(const LoopStep &step) const {
+  const RowProgram &program = *step.program;
+  const int64_t columns = program.domain.columns();
+  int64_t rows = 1;
+  for (int64_t size : ArrayRef(program.domain.rowShape)
+                          .drop_front(*plan::leadingDimensions(program.domain.rowShape, slices)))
+    rows *= size;
+  const int64_t idle = kLoopWarps / static_cast<int64_t>(llvm::PowerOf2Ceil(rows));
+  if (columns <= 32 * kMostOfLane || idle < 2 ||
+      llvm::any_of(
+          program.nodes, [](const RowNode &node) { return node.kind == RowNode::Kind::Rotate; }))
+    return 1;
+  // What one warp stores no other may still have to read.
+  const size_t inputs = program.inputs.size();
+  for (size_t i = 0; i < inputs; ++i)
+    for (size_t r = inputs; r < step.args.size(); ++r)
+      if (plan::placeOf(step.args[i]).buffer == plan::placeOf(step.args[r]).buffer &&
+          (step.args[i] != step.args[r] || program.inputs[i].form != RowForm::Tile ||
+           program.results[r - inputs].form != RowForm::Tile))
+        return 1;
+  return idle;
 }
 
 SmallVector<int64_t> LoopPlacement::stridesOf(Value value) const {

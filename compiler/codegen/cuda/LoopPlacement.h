@@ -77,6 +77,12 @@ public:
   /// and those side by side lie side by side.
   bool hasRowOfThread(const LoopStep &step) const;
 
+  /// How many warps share each row of a group, a power of two: several where rows are long and a
+  /// slice has fewer of them than a block has warps.
+  int64_t warpsOfRow(const LoopStep &step) const;
+  /// Where the numbers lie that such warps add up, kLoopWarps floats for each reduction.
+  int64_t reductionScratch() const { return scratch; }
+
   /// The strides of a value where it lies now.
   llvm::SmallVector<int64_t> stridesOf(mlir::Value value) const;
   /// Bytes by which every slice's rows are aligned: the first element, and those that lie any
@@ -95,7 +101,7 @@ private:
 
   plan::LoopOp loop;
   llvm::ArrayRef<LoopStep> steps;
-  int64_t slices, mostShared, bytes = 0, barrier = 0;
+  int64_t slices, mostShared, bytes = 0, barrier = 0, scratch = 0;
   llvm::MapVector<mlir::Value, LoopTile> tiles;
   llvm::SmallVector<LoopTile> left;
   llvm::MapVector<mlir::Operation *, LoopRegisters> held;

@@ -66,6 +66,17 @@ __device__ __forceinline__ float overTeam(float x) {
   return overLanes<Max, warps>(parts[warp / warps * warps + lane % warps]);
 }
 
+/// Over `Warps` warps side by side, of which each lane has one number, by all threads of a block. `parts`: room for a number
+/// of each warp of the block, which nothing else has had since the last barrier.
+template <bool Max, int Warps> __device__ __forceinline__ float overWarps(float x, float *parts) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  x = overLanes<Max, 32>(x);
+  if (lane == 0)
+    parts[warp] = x;
+  __syncthreads();
+  return overLanes<Max, Warps>(parts[warp / Warps * Warps + lane % Warps]);
+}
+
 /// Over numbers of one thread, in the order in which as many lanes would.
 template <bool Max, int Left, int Count> __device__ __forceinline__ float overOwn(float (&x)[Count]) {
   if constexpr (Left > 1) {
