@@ -687,7 +687,8 @@ def SimplifyMoves : Pass<"hydra-simplify-moves", "::mlir::ModuleOp"> {
     rows are shifted, and then joined with others (the taps of a causal convolution). Padding around padding
     becomes one. Rows that are scaled in several ways and then padded, the derivative of such taps, are padded first
     and scaled where they are read, so that zeros around them are scaled too; rows that arithmetic reads padded in
-    several ways are padded once, and shifts are views. A sum of up to 8 slices along a dimension between others is
+    several ways are padded once, and shifts are views. Arithmetic of which a slice alone is read is computed for
+    that slice. A sum of up to 8 slices along a dimension between others is
     their sum number by number, instead of one of transposed numbers. A broadcast that repeats what indices and
     constants alone say along some dimensions between or around others, which no group can do while it computes,
     becomes the same arithmetic for all elements, inside the groups that read it: the powers of Megalodon's moving
@@ -924,10 +925,10 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     Replaces the model by a `plan.module`: a persistent buffer for every parameter and state,
     transient ones for other values, a program per entry. Operations lower themselves through the
     plan-lowering interface. An operation writes its result directly into the bytes
-    of the variable it updates, of the concatenation it is a part of, or of an operand that dies
-    there, where that is proven to change nothing that is still read. Others read the part of a concatenation
-    there too, where they take it as it lies and the whole, which then lives as long, is at most three times as
-    large. Equal groups share a kernel.
+    of the variable it updates, of the concatenation, the padding or the copy that it would be moved to, itself or
+    transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Others
+    read it there too, where they take it as it lies and the whole, which then lives as long, is at most three times
+    as large. A copy that would lie as what it is a copy of is no other. Equal groups share a kernel.
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];

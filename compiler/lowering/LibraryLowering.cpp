@@ -410,8 +410,9 @@ struct PadLowering : plan::PlanLoweringOpInterface::ExternalModel<PadLowering, P
     int64_t axis = pad.getAxis(), size = build::shapeOf(pad.getX())[axis];
     if (pad.getBefore())
       addFill(lowering, op, part(lowering, op, whole, axis, 0, pad.getBefore()), 0.0);
-    addCopy(lowering, op, lowering.source(pad.getX()),
-            part(lowering, op, whole, axis, pad.getBefore(), size));
+    if (!lowering.isInPlace(op, 0))
+      addCopy(lowering, op, lowering.source(pad.getX()),
+              part(lowering, op, whole, axis, pad.getBefore(), size));
     if (pad.getAfter())
       addFill(lowering, op, part(lowering, op, whole, axis, pad.getBefore() + size, pad.getAfter()),
               0.0);
@@ -421,6 +422,8 @@ struct PadLowering : plan::PlanLoweringOpInterface::ExternalModel<PadLowering, P
 
 struct CopyLowering : plan::PlanLoweringOpInterface::ExternalModel<CopyLowering, CopyOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    if (lowering.isInPlace(op, 0))
+      return success();
     Value from = lowering.source(op->getOperand(0));
     addStep<plan::CopyOp>(lowering, op, from, lowering.target(op->getResult(0)));
     return success();

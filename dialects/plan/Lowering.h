@@ -19,8 +19,8 @@ public:
   /// A transient buffer for the steps of one operation.
   virtual mlir::Value scratch(mlir::Operation *op, llvm::ArrayRef<int64_t> shape,
                               mlir::Type element) = 0;
-  /// Whether part `part` of a concatenation already lies in its place.
-  virtual bool isInPlace(mlir::Operation *concat, unsigned part) = 0;
+  /// Whether an operand of an operation that moves it already lies where that puts it.
+  virtual bool isInPlace(mlir::Operation *move, unsigned operand) = 0;
 
   /// Counts a step that was made for `op`, and notes its work, class and name from there.
   virtual void finish(mlir::Operation *op, mlir::Operation *step) = 0;

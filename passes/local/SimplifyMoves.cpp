@@ -92,6 +92,45 @@ Value repeatedAlong(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t s
   return build::broadcast(b, loc, v.getDefiningOp<BroadcastOp>().getX(), shape);
 }
 
+/// Elements of an axis of arithmetic that nothing else reads are all that is computed of it.
+struct SliceBeforeArithmetic : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
+    Operation *made = op.getX().getDefiningOp();
+    if (!made || !made->hasTrait<Elementwise>() || made->getNumResults() != 1 ||
+        !op.getX().hasOneUse() || !llvm::all_of(made->getOperands(), [&](Value operand) {
+          return build::shapeOf(operand) == build::shapeOf(op.getX()) &&
+                 !operand.getDefiningOp<IotaOp>();
+        }))
+      return failure();
+    const int64_t axis = op.getAxis();
+    IRMapping parts;
+    for (Value operand : made->getOperands())
+      if (!parts.contains(operand))
+        parts.map(operand, partOf(rewriter, madeBy(kPass, op.getLoc()), operand, axis,
+                                  op.getStart(), op.getSize()));
+    Operation *part = rewriter.clone(*made, parts);
+    part->setLoc(madeBy(kPass, made->getLoc()));
+    part->getResult(0).setType(build::typeOf(made->getResult(0)).clone(build::shapeOf(op.getY())));
+    rewriter.replaceOp(op, part->getResults());
+    return success();
+  }
+
+private:
+  /// What is repeated or constant along the axis is so for fewer elements.
+  static Value partOf(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t start,
+                      int64_t size) {
+    if (isRepeatedAlong(v, axis))
+      return repeatedAlong(b, loc, v, axis, size);
+    if (auto constant = v.getDefiningOp<ConstantOp>()) {
+      SmallVector<int64_t> shape(build::shapeOf(v));
+      shape[axis] = size;
+      return build::constant(b, loc, build::typeOf(v).clone(shape), constant.getValue());
+    }
+    return build::slice(b, loc, v, axis, start, size);
+  }
+};
+
 bool isPadAlong(Operation *op, int64_t axis) {
   auto pad = dyn_cast_or_null<PadOp>(op);
   return pad && static_cast<int64_t>(pad.getAxis()) == axis;
@@ -177,9 +216,10 @@ private:
     int64_t begin, end;
   };
 
-  static bool isComputedWith(Operation *pad) {
-    return !pad->use_empty() && llvm::all_of(pad->getUsers(), [](Operation *user) {
-      return user->hasTrait<Elementwise>();
+  /// Whether arithmetic alone reads what an operation makes, or slices of it.
+  static bool isComputedWith(Operation *op) {
+    return !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
+      return user->hasTrait<Elementwise>() || (isa<SliceOp>(user) && isComputedWith(user));
     });
   }
 
@@ -332,9 +372,8 @@ struct SimplifyMoves : impl::SimplifyMovesBase<SimplifyMoves> {
     if (!model)
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<SliceBeforePad, MergePads, PadBeforeScale, SharePads, ComputeIndices, AddFewSlices>(
-            &getContext());
+    patterns.add<SliceBeforePad, SliceBeforeArithmetic, MergePads, PadBeforeScale, SharePads,
+                 ComputeIndices, AddFewSlices>(&getContext());
     struct Counter : RewriterBase::Listener {
       unsigned rewritten = 0;
       void notifyOperationReplaced(Operation *, ValueRange) override { ++rewritten; }

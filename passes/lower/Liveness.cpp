@@ -54,13 +54,24 @@ bool ProgramLiveness::canOverwriteVariable(StringAttr variable, OpResult result)
 }
 
 void ProgramLiveness::join(Value part, Value whole) {
-  const auto asViews = [](ArrayRef<Use> all) {
-    return llvm::map_to_vector<4>(all,
-                                  [](Use use) { return Use{use.op, use.operand, /*view=*/true}; });
+  const auto joinedWith = [&](Value value) {
+    auto it = joined.find(value);
+    return it == joined.end() ? SmallVector<Value, 4>{value} : it->second;
   };
-  SmallVector<Use, 4> ofPart = asViews(uses[part]), ofWhole = asViews(uses[whole]);
-  uses[part].append(ofWhole);
-  uses[whole].append(ofPart);
+  SmallVector<Value, 4> all = joinedWith(part), others = joinedWith(whole);
+  if (llvm::is_contained(others, part))
+    return;
+  const auto addUses = [&](ArrayRef<Value> to, ArrayRef<Use> from) {
+    for (Value value : to)
+      for (Use use : from)
+        uses[value].push_back({use.op, use.operand, /*view=*/true});
+  };
+  const SmallVector<Use, 4> ofPart = uses[part], ofWhole = uses[whole];
+  addUses(all, ofWhole);
+  addUses(others, ofPart);
+  all.append(others);
+  for (Value value : all)
+    joined[value] = all;
 }
 
 int64_t ProgramLiveness::firstWrite(Operation *producer) const {

@@ -18,7 +18,8 @@ public:
   /// The same for the bytes of one value, such as what a loop's body is given to carry on.
   bool canOverwrite(mlir::Value value, mlir::OpResult result) const;
 
-  /// Makes two values live as long as either: one lies in the bytes of the other.
+  /// Makes two values, and what either was joined with, live as long as any of them: one lies in
+  /// the bytes of the other.
   void join(mlir::Value part, mlir::Value whole);
 
 private:
@@ -33,6 +34,7 @@ private:
 
   llvm::DenseMap<mlir::Operation *, int64_t> position;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 4>> uses; ///< by root, views followed
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 4>> joined;
   llvm::DenseMap<mlir::Attribute, llvm::SmallVector<mlir::Value, 2>> variableValues;
 };
 

@@ -145,7 +145,7 @@ Value ProgramWriter::target(Value result) {
   Value &buffer = buffers[result];
   if (buffer)
     return buffer;
-  if (Value part = concats.place(result))
+  if (Value part = moves.place(result))
     return buffers[result] = part;
   if (Value dying = dyingOperand(result)) {
     ++inPlace;
@@ -195,8 +195,8 @@ Value ProgramWriter::newBuffer(RankedTensorType type, plan::Category category, L
                                 plan::Segment::transient, category, IntegerAttr());
 }
 
-bool ProgramWriter::isInPlace(Operation *concat, unsigned part) {
-  return concats.contains(concat, part);
+bool ProgramWriter::isInPlace(Operation *move, unsigned operand) {
+  return moves.contains(move, operand);
 }
 
 //===-- Operations ----------------------------------------------------------------------------===//
@@ -228,6 +228,11 @@ LogicalResult ProgramWriter::lower(Operation *op) {
     buffers[op->getResult(0)] = plan.sideBySide(first.getVariableAttr().getAttr());
     return success();
   }
+  if (auto copy = dyn_cast<CopyOp>(op); copy && !buffers.count(copy.getY()))
+    if (Value alias = moves.aliasOf(copy)) {
+      buffers[copy.getY()] = alias;
+      return success();
+    }
   if (auto group = dyn_cast<FusedOp>(op))
     return launch(group);
   if (auto loop = dyn_cast<LoopOp>(op))

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "dialects/plan/Lowering.h"
-#include "passes/lower/ConcatPlacement.h"
 #include "passes/lower/Liveness.h"
+#include "passes/lower/MovePlacement.h"
 #include "passes/lower/PlanWriter.h"
 #include "passes/lower/RowRuns.h"
 
@@ -26,7 +26,7 @@ public:
   mlir::Value target(mlir::Value result) override;
   mlir::Value scratch(mlir::Operation *op, llvm::ArrayRef<int64_t> shape,
                       mlir::Type element) override;
-  bool isInPlace(mlir::Operation *concat, unsigned part) override;
+  bool isInPlace(mlir::Operation *move, unsigned operand) override;
   void finish(mlir::Operation *op, mlir::Operation *step) override;
 
 private:
@@ -63,7 +63,7 @@ private:
   EntryOp entry;
   ProgramLiveness liveness;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
-  ConcatPlacement concats{*this, liveness};
+  MovePlacement moves{*this, liveness};
   RowRuns runs{*this};
   /// Buffers of operands that a result has taken, by operation: no two results take the same.
   llvm::DenseSet<std::pair<mlir::Operation *, mlir::Operation *>> takenAt;

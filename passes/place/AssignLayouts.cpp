@@ -153,39 +153,6 @@ private:
     }
   }
 
-  /// Whether an operand is a sequence whose chunks a loop's body takes with these strides: for
-  /// groups any, for others those of a sequence that a copy would make larger. Bodies stand in
-  /// front of what runs them, so their views are known.
-  static bool isCutWhereItLies(OpOperand &operand, ArrayRef<int64_t> strides) {
-    auto loop = dyn_cast<LoopOp>(operand.getOwner());
-    const unsigned number = operand.getOperandNumber();
-    return loop && number < loop.getSequences().size() &&
-           (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides) ||
-            hasLongRows(build::typeOf(operand.get()), strides)) &&
-           readersAccept(loop.getEntry().getBody().getArgument(number), strides);
-  }
-
-  static bool isRepeated(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
-    return llvm::any_of(llvm::zip(shape, strides), [](auto dimension) {
-      const auto [size, stride] = dimension;
-      return size > 1 && stride == 0;
-    });
-  }
-
-  /// Whether elements lie in rows that are worth transfers of their own, at multiples of the bytes
-  /// of one.
-  static bool hasLongRows(RankedTensorType type, ArrayRef<int64_t> strides) {
-    const int64_t bytes = elementBytes(type.getElementType());
-    int64_t row = 1;
-    size_t outer = strides.size();
-    while (outer > 0 && (type.getDimSize(outer - 1) == 1 || strides[outer - 1] == row))
-      row *= type.getDimSize(--outer);
-    return row * bytes >= kLongRow && llvm::all_of(strides.take_front(outer), [&](int64_t stride) {
-             return stride * bytes % kTransfer == 0;
-           });
-  }
-
-  static constexpr int64_t kLongRow = 128, kTransfer = 16; ///< bytes
   /// Operations behind an operation that read its copy as well.
   static constexpr int64_t kKept = 64;
 

@@ -66,7 +66,8 @@ bool accepts(const OperandLayout &wanted, ArrayRef<int64_t> shape, ArrayRef<int6
 bool readersAccept(Value v, ArrayRef<int64_t> strides) {
   return llvm::all_of(v.getUses(), [&](OpOperand &use) {
     Operation *reader = use.getOwner();
-    if (isa<ReturnOp>(reader)) // what is returned is copied from wherever it lies
+    // What is returned is copied from wherever it lies.
+    if (isa<ReturnOp>(reader) || isCutWhereItLies(use, strides))
       return true;
     auto storage = dyn_cast<StorageOpInterface>(reader);
     if (storage && storage.viewedOperand() == use.getOperandNumber()) {
@@ -77,6 +78,35 @@ bool readersAccept(Value v, ArrayRef<int64_t> strides) {
     return accepts(storage ? storage.operandLayout(use.getOperandNumber()) : OperandLayout{},
                    build::shapeOf(v), strides);
   });
+}
+
+bool hasRows(RankedTensorType type, ArrayRef<int64_t> strides, int64_t least) {
+  constexpr int64_t transfer = 16; // bytes
+  const int64_t bytes = elementBytes(type.getElementType());
+  int64_t row = 1;
+  size_t outer = strides.size();
+  while (outer > 0 && (type.getDimSize(outer - 1) == 1 || strides[outer - 1] == row))
+    row *= type.getDimSize(--outer);
+  return row * bytes >= least && llvm::all_of(strides.take_front(outer), [&](int64_t stride) {
+           return stride * bytes % transfer == 0;
+         });
+}
+
+static bool isRepeated(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  return llvm::any_of(llvm::zip(shape, strides), [](auto dimension) {
+    const auto [size, stride] = dimension;
+    return size > 1 && stride == 0;
+  });
+}
+
+bool isCutWhereItLies(OpOperand &operand, ArrayRef<int64_t> strides) {
+  constexpr int64_t longRow = 128; // bytes, worth a transfer of its own
+  auto loop = dyn_cast<LoopOp>(operand.getOwner());
+  const unsigned number = operand.getOperandNumber();
+  return loop && number < loop.getSequences().size() &&
+         (isOfGroups(loop) || isRepeated(build::shapeOf(operand.get()), strides) ||
+          hasRows(build::typeOf(operand.get()), strides, longRow)) &&
+         readersAccept(loop.getEntry().getBody().getArgument(number), strides);
 }
 
 bool isOfGroups(LoopOp loop) {

@@ -41,6 +41,15 @@ bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
 /// gives a value other strides than `layoutOf` says must ask: layouts were chosen for those.
 bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides);
 
+/// Whether elements lie in rows of so many bytes at least, at multiples of those that threads move
+/// at once.
+bool hasRows(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> strides, int64_t least);
+
+/// Whether an operand is a sequence whose chunks a loop's body takes with these strides: for groups
+/// any, for others those of a sequence that a copy would make larger, or of long rows. Bodies stand
+/// in front of what runs them, so their views are known.
+bool isCutWhereItLies(mlir::OpOperand &operand, llvm::ArrayRef<int64_t> strides);
+
 /// Whether a loop's body is groups of row-wise operations alone, which read and write chunks
 /// wherever these lie. (Matmuls in kernels of loops want whole chunks, or chunks of long rows.)
 bool isOfGroups(LoopOp loop);

@@ -139,3 +139,48 @@ hydra.model @m version 1 {
     hydra.return rows = %rows, row = %row, all = %all
   }
 }
+
+// -----
+
+// Shifts of one value are padded once however many there are, also where slices of what was padded are read; and of arithmetic of
+// which only a part is read, only that is computed: what is repeated or constant is so for fewer elements.
+// CHECK-LABEL: hydra.entry @shifts
+// CHECK: %[[PAD:.*]] = hydra.pad %x after = 3 axis = 1 before = 3
+// CHECK-NOT: hydra.pad
+// CHECK: hydra.entry @part
+// CHECK: %[[X:.*]] = hydra.slice %x axis = 1 size = 4 start = 2
+// CHECK: %[[B:.*]] = hydra.broadcast %w shape = [2, 4, 4]
+// CHECK: %[[Y:.*]] = hydra.mul %[[X]], %[[B]]
+// CHECK: %[[ONE:.*]] = hydra.constant {{.*}} : tensor<2x4x4xf32>
+// CHECK: hydra.add %[[Y]], %[[ONE]]
+// CHECK: hydra.entry @both
+// CHECK: %[[ALL:.*]] = hydra.mul %x, %x
+// CHECK: hydra.slice %[[ALL]]
+// CHECK: hydra.slice %[[ALL]]
+hydra.model @m version 1 {
+  hydra.entry @shifts(%x: [2, 6, 4] f32, %y: [2, 9, 4] f32) {
+    %p0 = hydra.pad %x axis = 1 before = 3 after = 0
+    %p1 = hydra.pad %x axis = 1 before = 2 after = 1
+    %p2 = hydra.pad %x axis = 1 before = 1 after = 2
+    %p3 = hydra.pad %x axis = 1 before = 0 after = 3
+    %a = hydra.mul %p0, %y
+    %b = hydra.mul %p1, %a
+    %c = hydra.add %p2, %b
+    %d = hydra.mul %p3, %c
+    hydra.return sum = %d
+  }
+  hydra.entry @part(%x: [2, 6, 4] f32, %w: [4] f32) {
+    %b = hydra.broadcast %w shape = [2, 6, 4]
+    %y = hydra.mul %x, %b
+    %one = hydra.constant value = 1 shape = [2, 6, 4]
+    %z = hydra.add %y, %one
+    %part = hydra.slice %z axis = 1 start = 2 size = 4
+    hydra.return part = %part
+  }
+  hydra.entry @both(%x: [2, 6, 4] f32) {
+    %y = hydra.mul %x, %x
+    %a = hydra.slice %y axis = 1 start = 0 size = 3
+    %b = hydra.slice %y axis = 1 start = 3 size = 3
+    hydra.return a = %a, b = %b
+  }
+}

@@ -239,3 +239,58 @@ hydra.model @row_values version 1 {
     hydra.return c = %c
   }
 }
+
+// -----
+
+// What is copied as it lies transposed, for a matmul, is made so, and what is padded between its zeros, whoever else reads it there.
+// A second copy is no other. Values that are returned, mostly padding, and rows of few bytes are made apart.
+// CHECK-LABEL: plan.module @moves
+// CHECK: plan.program @transposed
+// CHECK: %[[WHOLE:.*]] = plan.buffer transient {{.*}} : memref<2x4x3x16xf32>
+// CHECK: %[[PART:.*]] = plan.view %[[WHOLE]] plus 0 {{.*}} to memref<2x3x4x16xf32, strided<[192, 16, 48, 1]>>
+// CHECK: plan.launch @mul_{{.*}}, write %[[PART]] :
+// CHECK-NOT: plan.copy
+// CHECK: plan.program @padded
+// CHECK: %[[WHOLE:.*]] = plan.buffer transient {{.*}} : memref<2x9x8xf32>
+// CHECK: %[[PART:.*]] = plan.view %[[WHOLE]] plus 24 {{.*}} to memref<2x6x8xf32, strided<[72, 8, 1]>>
+// CHECK: plan.launch @mul_{{.*}}, write %[[PART]] :
+// CHECK: plan.fill
+// CHECK-NOT: plan.copy
+// CHECK: plan.program @apart
+// CHECK-COUNT-3: plan.copy
+hydra.model @moves version 1 {
+  hydra.entry @transposed(%x: [2, 3, 4, 16] f32, %w: [5, 48] f32, %u: [8, 7] f32) {
+    %y = hydra.mul %x, %x
+    %t = hydra.transpose %y order = [0, 2, 1, 3]
+    %rows = hydra.reshape %t shape = [2, 4, 48]
+    %a = hydra.linear %rows, %w
+    %flat = hydra.reshape %t shape = [8, 48]
+    %b = hydra.matmul %flat, %u transpose_a
+    %sum = hydra.reduce_max %y axes = [3]
+    hydra.return a = %a, b = %b, sum = %sum
+  }
+  hydra.entry @padded(%x: [2, 6, 8] f32) {
+    %y = hydra.mul %x, %x
+    %p = hydra.pad %y axis = 1 before = 3 after = 0
+    %a = hydra.slice %p axis = 1 start = 0 size = 6
+    %b = hydra.slice %p axis = 1 start = 2 size = 6
+    %sum = hydra.reduce_max %y axes = [2]
+    %most = hydra.reduce_max %a axes = [2]
+    %least = hydra.reduce_max %b axes = [2]
+    hydra.return sum = %sum, most = %most, least = %least
+  }
+  hydra.entry @apart(%x: [2, 3, 4, 16] f32, %w: [5, 48] f32, %z: [2, 6, 8] f32, %few: [3, 4, 2] f32, %v: [5, 6] f32) {
+    %y = hydra.mul %x, %x
+    %t = hydra.transpose %y order = [0, 2, 1, 3]
+    %rows = hydra.reshape %t shape = [2, 4, 48]
+    %a = hydra.linear %rows, %w
+    %z2 = hydra.mul %z, %z
+    %p = hydra.pad %z2 axis = 1 before = 6 after = 0
+    %b = hydra.reduce_max %p axes = [2]
+    %few2 = hydra.mul %few, %few
+    %ft = hydra.transpose %few2 order = [1, 0, 2]
+    %frows = hydra.reshape %ft shape = [4, 6]
+    %c = hydra.linear %frows, %v
+    hydra.return y = %y, a = %a, b = %b, c = %c
+  }
+}
