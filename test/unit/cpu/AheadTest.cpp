@@ -147,7 +147,7 @@ TEST(Ahead, ParametersThatAStepMayHaveChangedAreNotSound) {
   AheadExecutor executor(file);
   Session session(file, executor, optionsFor());
   int starts = 0;
-  executor.behindRun = [&] {
+  executor.behindStart = [&] {
     if (++starts == 2)
       support::fail("no end of the run");
   };
@@ -164,7 +164,7 @@ TEST(Ahead, AnErrorBetweenStepsLeavesNoneInFlight) {
     AheadExecutor executor(file);
     Session session(file, executor, optionsFor());
     int starts = 0;
-    executor.behindRun = [&] {
+    executor.behindStart = [&] {
       if (++starts == 3)
         support::fail("no end of the run");
     };
