@@ -100,10 +100,14 @@ public:
   /// likely cause, when a training loss or the norm of its gradients is not finite.
   ///
   /// `goesOn`: unless this throws, nothing else is done with the session or the executor before
-  /// `advance` is called again. Where it can, a device is given that step before the end of this
-  /// one is waited for.
+  /// `advance` is called again, on any rank. Where it can, a device is given that step before the
+  /// end of this one is waited for.
   double advance(bool goesOn = false);
-  /// Whether a device was given the next step already, so that nothing but `advance` may follow.
+  /// The first half of `advance`, where there are two: gives a device the next step, unless it has
+  /// it, so that the host goes on while it runs (`hasBegun`). Throws what `advance` does.
+  void begin();
+  /// Whether a device was given the next step already, so that nothing but `advance` may follow,
+  /// and `drawAhead` for the one behind it.
   bool hasBegun() const { return begun.has_value(); }
   /// Whether its programs have safe forms, by which `hydrac --safe` lets a run go on.
   bool hasSafeForm() const;
@@ -227,15 +231,16 @@ private:
   /// A step of one run that was started.
   struct Begun {
     Part *part;
-    bool labelled = true;
+    bool isAlone = true;              ///< not behind another
+    int64_t labels = 0;               ///< of this rank that count, where they are counted
     double drawSeconds = 0;           ///< for its batch
-    Clock::time_point drawn, started; ///< when that was there; and the run
+    Clock::time_point drawn{}, started{}; ///< when that was there; and the run
   };
   /// Whether step `number` is one run of a program, which can be started ahead.
   bool beginsAhead(int64_t number) const;
   /// Starts a step of one run. Throws Error when its batch cannot be read, and then nothing has
   /// changed; and when the run cannot be started (mayHaveRun).
-  void begin(int64_t number);
+  void beginStep(int64_t number);
   /// The same, beside the step before; what is thrown waits for the next step.
   void beginBeside(int64_t number);
   /// Waits for a run whose results nobody wants.

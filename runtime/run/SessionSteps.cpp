@@ -139,20 +139,29 @@ bool Session::beginsAhead(int64_t number) const {
   // Whoever reads on needs the token that a run has drawn.
   if (file.plan().programs()->Get(part.program)->role() == ProgramRole::decode)
     return false;
-  return executor.startsAhead(part.program) && !options.ranks && file.plan().accumulation() == 1 &&
-         part.count < 0 && (!policies || policies->flags().empty());
+  return executor.startsAhead(part.program) && file.plan().accumulation() == 1 && part.count < 0 &&
+         (!policies || policies->flags().empty());
 }
 
-void Session::begin(int64_t number) {
+void Session::begin() {
+  if (beginError)
+    std::rethrow_exception(std::exchange(beginError, nullptr));
+  if (!begun && beginsAhead(step))
+    beginStep(step);
+}
+
+void Session::beginStep(int64_t number) {
   Part &part = partAt(number);
   part.batches.take(number);
-  if (!part.batches.areOf(number))
+  if (!part.batches.areOf(number)) {
     part.batches.draw(static_cast<uint64_t>(number));
+    part.batches.keepFor(number); // whoever draws for the next one does so behind it
+  }
   Begun one{.part = &part};
   one.drawSeconds = part.batches.takeSeconds();
   one.drawn = Clock::now();
   if (leavesLabelsOut())
-    one.labelled = part.batches[0].countedLabels().value_or(1) > 0;
+    one.labels = part.batches[0].countedLabels().value_or(1);
   scalars.write(executor, number);
   scalars.writeMicroBatch(executor, 0);
   mayHaveRun = true;
@@ -165,7 +174,8 @@ void Session::begin(int64_t number) {
 
 void Session::beginBeside(int64_t number) {
   try {
-    begin(number);
+    beginStep(number);
+    begun->isAlone = false;
   } catch (...) {
     beginError = std::current_exception();
   }
@@ -187,11 +197,10 @@ void Session::drainBegun() {
 }
 
 double Session::advance(bool goesOn) {
-  if (beginError)
-    std::rethrow_exception(std::exchange(beginError, nullptr));
+  begin();
   if (told)
     told->clear();
-  if (!begun && !beginsAhead(step)) {
+  if (!begun) {
     if (policies)
       policies->begin(step, scalars);
     scalars.write(executor, step);
@@ -201,11 +210,8 @@ double Session::advance(bool goesOn) {
     waited = part.batches.takeSeconds();
     return takeStep(part, loss);
   }
-  const bool isAlone = !begun;
-  if (isAlone)
-    begin(step);
   const Begun now = *std::exchange(begun, std::nullopt);
-  waited = isAlone ? now.drawSeconds : 0.0;
+  waited = now.isAlone ? now.drawSeconds : 0.0;
   sound = false;
   try {
     // Not behind a step that may be one bad one too many.
@@ -226,7 +232,7 @@ double Session::endStep(const Begun &now) {
     waited += std::clamp(beside.count() - seconds, 0.0, begun->drawSeconds);
   }
   lastEnd = Clock::now();
-  labelled = now.labelled;
+  labelled = !leavesLabelsOut() || anyLabel(now.labels);
   if (told)
     told->add(executor, *file.plan().programs()->Get(now.part->program));
   return takeStep(*now.part, loss);

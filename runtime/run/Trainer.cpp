@@ -133,8 +133,8 @@ private:
   void makeSteps() {
     if (options.ranks) {
       options.ranks->noteStep(session.steps());
-      options.ranks->post({.signal = 0, .error = session.drawAhead(session.steps())});
-      decision = options.ranks->collect();
+      vote(session.steps(), /*signal=*/0);
+      collect();
     }
     // A run that was interrupted between a checkpoint and the measurement of its parameters.
     if (isDue(options.evalEvery) && session.hasHeldOut() && session.wantsEvaluation())
@@ -146,6 +146,7 @@ private:
       // A step that was begun is made first; one that failed to begin is what the next call throws.
       if (session.hasBegun() || !session.isSound())
         continue;
+      collect();
       result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.
@@ -165,32 +166,48 @@ private:
   bool isDue(int64_t every) const { return isDue(every, session.steps()); }
   static bool isDue(int64_t every, int64_t steps) { return every > 0 && steps % every == 0; }
 
-  /// Whether the next step is followed by another at once.
-  bool goesOn() const {
+  /// Whether the next step, which a device has begun, is followed by another at once.
+  bool goesOn() {
     const int64_t number = session.steps() + 1;
     const bool profiles = !options.profile.form.empty() && number <= options.profile.last;
     const bool watches = guard && guard->watches();
-    return number < options.steps && !options.ranks && !watches && !profiles && !saveIsDue &&
-           !isDue(options.saveEvery, number) && !isDue(options.evalEvery, number) &&
-           !isDue(options.sampleEvery, number) && !(options.save && StopSignal::received());
+    if (!session.hasBegun() || number >= options.steps || watches || profiles || saveIsDue ||
+        isDue(options.saveEvery, number) || isDue(options.evalEvery, number) ||
+        isDue(options.sampleEvery, number))
+      return false;
+    if (options.ranks)
+      collect();
+    return stopSignal() == 0 && decision.error.empty();
   }
 
-  /// What this rank has to say about the step after the next one.
-  void vote() {
-    if (!options.ranks)
-      return;
-    const int64_t number = session.steps() + 1;
+  // Ranks make a step if all of them do: a rank that is alone in one waits forever. What they have
+  // to know for that they know of the step before it, by numbers that are the same everywhere
+  // (steps, losses), or it is decided: while step k runs, each rank votes on step k + 1, and no
+  // rank begins that, ahead or not, before it has the decision. One vote at a time is open, and
+  // none between steps, where checkpoints, measurements and samples have votes of their own.
+
+  /// What this rank has to say about step `number`, counted from 0.
+  void vote(int64_t number, int signal) {
     const std::string problem = number < options.steps ? session.drawAhead(number) : "";
-    options.ranks->post({.signal = options.save ? StopSignal::received() : 0, .error = problem});
+    options.ranks->post({.signal = signal, .error = problem});
+    hasVoted = true;
+  }
+  /// On the step behind the next one, once.
+  void vote() {
+    if (options.ranks && !hasVoted)
+      vote(session.steps() + 1, options.save ? StopSignal::received() : 0);
+  }
+  /// Waits for what is decided on that, once.
+  void collect() {
+    if (std::exchange(hasVoted, false))
+      decision = options.ranks->collect();
   }
 
-  /// The signal that ends the run after the step just made, or 0.
-  int stopSignal() {
-    if (!options.ranks)
-      return options.save ? StopSignal::received() : 0;
-    options.ranks->noteStep(session.steps());
-    decision = options.ranks->collect();
-    return decision.signal;
+  /// The signal that ends the run in front of the step that was voted on, or 0.
+  int stopSignal() const {
+    if (options.ranks)
+      return decision.signal;
+    return options.save ? StopSignal::received() : 0;
   }
 
   void makeStep(bool mayGoOn = true) {
@@ -201,6 +218,7 @@ private:
     const bool profiles = beginProfile();
     // A step that was begun already has had the time since the one in front.
     const Clock::time_point begin = session.hasBegun() ? ended : Clock::now();
+    session.begin();
     vote();
     const int64_t before = session.steps();
     std::exception_ptr ending; // of a run, by the step that was one bad one too many
@@ -212,12 +230,16 @@ private:
       ending = std::current_exception();
       report.loss = session.lastLoss();
     }
+    if (options.ranks)
+      options.ranks->noteStep(session.steps());
     report.hasLabels = session.hasLabels();
     const std::optional<std::string> refusal = session.refusal();
     if (!refusal)
       prune();
     ended = Clock::now();
     report.seconds = std::chrono::duration<double>(ended - begin).count();
+    if (session.hasBegun())
+      vote(); // so that the decision is there when it is needed
     if (profiles)
       profileStep(report.seconds);
     report.dataSeconds = session.dataSeconds();
@@ -435,7 +457,8 @@ private:
   std::unique_ptr<CheckpointFolder> folder; // before the log, which empties files of an earlier run
   RunLog log;
   std::optional<StopSignal> signals;
-  Vote decision;      // on the next step
+  Vote decision;         // on the next step, or the one behind it
+  bool hasVoted = false; // and has not collected what is decided on it
   bool proven = true; // the last checkpoint is
   bool saveIsDue = false;
   int64_t saved = 0; // the step of the last checkpoint, and at first where the run begins
