@@ -132,12 +132,13 @@ public:
   /// Step by step as well. Not where the host has a part in programs: by memory that both reach, or
   /// by what it does between steps.
   bool startsAhead(uint32_t) const override {
-    return host->size() == 0 && !profiling && !options.check && !options.poison && !options.ranks;
+    return host->size() == 0 && !profiling && !options.check && !options.poison;
   }
 
   void start(uint32_t number, std::span<const uint32_t> outputs) override {
     CudaProgram &program = programs[number];
     const Range range(program.name.c_str());
+    const Waiting waiting = waitingForRun();
     if (options.poison)
       fillUnwritten(number);
     kept.clear();
@@ -173,6 +174,7 @@ public:
 
   void write(uint32_t tensor, std::span<const std::byte> values) override {
     checkInFlight(1);
+    const Waiting waiting = waitingForRun(); // where there is too much to write
     started.forget(tensor);
     if (std::byte *place = onHost(tensor, 0, values.size()))
       std::memcpy(place, values.data(), values.size());
@@ -501,7 +503,11 @@ private:
           runNode(node, device.stream);
     for (const auto &[tensor, value] : coordinateTensors(plan, options.ranks->rank()))
       write(tensor, std::as_bytes(std::span(&value, 1)));
-    waitForRanks("the first exchange", "cannot exchange with the other ranks");
+    {
+      const Waiting waiting(options.ranks, "the first exchange");
+      device.wait("cannot exchange with the other ranks");
+    }
+    nccl->check();
   }
 
   static bool meetsRanks(const Node &node) {
@@ -511,15 +517,27 @@ private:
     return action == Action::AllGather || action == Action::AllToAll;
   }
 
-  /// Others learn what this rank waits in.
-  void waitForRanks(const char *what, const std::string &problem) {
-    if (options.ranks)
-      options.ranks->waitIn({.what = what});
-    device.wait(problem);
-    if (options.ranks)
-      options.ranks->work();
-    if (nccl)
-      nccl->check();
+  /// While it lives, other ranks learn what this one waits in; of null there is nothing to learn.
+  class Waiting {
+  public:
+    Waiting(Channel *ranks, const char *what) : ranks(what ? ranks : nullptr) {
+      if (this->ranks)
+        this->ranks->waitIn({.what = what});
+    }
+    ~Waiting() {
+      if (ranks)
+        ranks->work();
+    }
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+
+  private:
+    Channel *const ranks;
+  };
+  /// What is done beside a run may have to wait for its end.
+  Waiting waitingForRun() const {
+    return {options.ranks,
+            started.inFlight() > 0 ? programs[started.first()].name.c_str() : nullptr};
   }
 
   //---- Running -----------------------------------------------------------------------------------
@@ -622,11 +640,15 @@ private:
 
   /// For the run of the program that began first; returns the seconds it took.
   double waitFor(const CudaProgram &program) {
-    const std::string problem =
-        fmt::format("program {} stopped (--check names the step)", program.name);
-    if (options.ranks)
-      waitForRanks(program.name.c_str(), problem);
-    return started.finish(problem);
+    double seconds = 0;
+    {
+      const Waiting waiting(options.ranks, program.name.c_str());
+      seconds =
+          started.finish(fmt::format("program {} stopped (--check names the step)", program.name));
+    }
+    if (nccl)
+      nccl->check();
+    return seconds;
   }
 
   void capture(CudaProgram &program) {
