@@ -106,6 +106,8 @@ public:
   /// The first half of `advance`, where there are two: gives a device the next step, unless it has
   /// it, so that the host goes on while it runs (`hasBegun`). Throws what `advance` does.
   void begin();
+  /// Whether ranks meet in front of every run, so that none waits in it for another to begin.
+  void startTogether(bool on) { meets = on; }
   /// Whether a device was given the next step already, so that nothing but `advance` may follow,
   /// and `drawAhead` for the one behind it.
   bool hasBegun() const { return begun.has_value(); }
@@ -335,6 +337,7 @@ private:
   std::optional<Begun> begun;    // the next step
   std::exception_ptr beginError; // of the next step, where that was tried
   bool mayHaveRun = false;       // a step that was not begun, in part
+  bool meets = false;            // all ranks do, in front of every run
   Clock::time_point lastEnd;     // of a step
   int64_t step = 0;
   bool sound = true;

@@ -49,6 +49,8 @@ std::string Session::drawAhead(int64_t number) {
 
 void Session::startPart(const Part &part, uint64_t batch, int64_t number) {
   part.batches[batch].write(executor, *file.plan().programs()->Get(part.program));
+  if (meets && options.ranks)
+    options.ranks->meet("");
   try {
     executor.start(part.program, part.read);
   } catch (const BadValue &bad) {

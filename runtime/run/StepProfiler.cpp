@@ -9,6 +9,12 @@ void StepProfiler::begin() {
   before = {};
   allTokens = 0;
   executor.setProfiling(true);
+  session.startTogether(true);
+}
+
+void StepProfiler::end() {
+  executor.setProfiling(false);
+  session.startTogether(false);
 }
 
 void StepProfiler::add(double wallSeconds) {

@@ -31,18 +31,19 @@ struct Profile {
   uint32_t multiprocessors = 0;             ///< of the GPU; 0: none
 };
 
+/// Ranks begin every run together: what one of them waits for in an exchange is no other's delay.
 /// Between `begin` and `end`, `add` is to be called right behind each step, which took so many
 /// seconds. What it asks the executor for is no part of a step's time.
 class StepProfiler {
 public:
-  StepProfiler(Executor &executor, const Session &session) : executor(executor), session(session) {}
+  StepProfiler(Executor &executor, Session &session) : executor(executor), session(session) {}
 
   /// Forgets what was recorded but for the first step, and records from now on.
   void begin();
   void add(double wallSeconds);
   /// What was recorded since `begin` is the first step of the process, and no part of the others.
   void takeFirst();
-  void end() { executor.setProfiling(false); }
+  void end();
 
   const std::vector<StepSample> &samples() const { return steps; }
   /// Of the first step of the process; empty where it was not recorded.
@@ -53,7 +54,7 @@ public:
 
 private:
   Executor &executor;
-  const Session &session;
+  Session &session;
   std::vector<StepSample> steps;
   std::vector<StepTime> times, firstTimes;
   report::PhaseShares before{}; // seconds of all steps so far
