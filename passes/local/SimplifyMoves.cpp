@@ -92,18 +92,16 @@ Value repeatedAlong(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t s
   return build::broadcast(b, loc, v.getDefiningOp<BroadcastOp>().getX(), shape);
 }
 
-/// Elements of an axis of arithmetic that nothing else reads are all that is computed of it.
+/// Elements of an axis of arithmetic that nothing else reads are all that is computed of it, where
+/// that is arithmetic on what is moved, repeated or given: what else computes could no longer be
+/// one group with it.
 struct SliceBeforeArithmetic : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
-    Operation *made = op.getX().getDefiningOp();
-    if (!made || !made->hasTrait<Elementwise>() || made->getNumResults() != 1 ||
-        !op.getX().hasOneUse() || !llvm::all_of(made->getOperands(), [&](Value operand) {
-          return build::shapeOf(operand) == build::shapeOf(op.getX()) &&
-                 !operand.getDefiningOp<IotaOp>();
-        }))
-      return failure();
     const int64_t axis = op.getAxis();
+    Operation *made = op.getX().getDefiningOp();
+    if (!isArithmetic(op.getX(), axis))
+      return failure();
     IRMapping parts;
     for (Value operand : made->getOperands())
       if (!parts.contains(operand))
@@ -117,6 +115,18 @@ struct SliceBeforeArithmetic : OpRewritePattern<SliceOp> {
   }
 
 private:
+  /// Whether a value is such arithmetic, for one reader.
+  static bool isArithmetic(Value v, int64_t axis) {
+    Operation *op = v.getDefiningOp();
+    return op && op->hasTrait<Elementwise>() && op->getNumResults() == 1 && v.hasOneUse() &&
+           llvm::all_of(op->getOperands(), [&](Value operand) {
+             Operation *from = operand.getDefiningOp();
+             return build::shapeOf(operand) == build::shapeOf(v) &&
+                    (!from || isa<PadOp, SliceOp, UseOp, ConstantOp>(from) ||
+                     isRepeatedAlong(operand, axis) || isArithmetic(operand, axis));
+           });
+  }
+
   /// What is repeated or constant along the axis is so for fewer elements.
   static Value partOf(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t start,
                       int64_t size) {
