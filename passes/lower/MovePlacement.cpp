@@ -15,6 +15,8 @@ namespace hydra {
 static constexpr int64_t kPiece = 16;
 /// It keeps all of what it is moved to alive: so many times its own bytes at most.
 static constexpr int64_t kMostParts = 3;
+/// A value of so many times the bytes of what another is moved to may be where memory peaks.
+static constexpr int64_t kPeak = 4;
 /// Bytes side by side from which on memory is written as fast elsewhere as densely: a sector.
 static constexpr int64_t kLeastRun = 32;
 
@@ -118,8 +120,22 @@ static FailureOr<SmallVector<int64_t>> stridesBehind(Value seen, Value value,
   return reshapedStrides(build::shapeOf(value), strides, build::shapeOf(value));
 }
 
-/// Whether a value is written in another order than that of its own elements, which is worth it
-/// only in runs of some length. What the device counts rows of stays as it was counted.
+/// Whether the rest of what a value is moved to would live, without need, beside something far
+/// larger.
+static bool livesThroughPeak(Value result, Operation *move) {
+  const int64_t whole = bytesOf(move->getResult(0).getType());
+  if (whole == bytesOf(result.getType()))
+    return false;
+  for (Operation *op = result.getDefiningOp()->getNextNode(); op != move; op = op->getNextNode())
+    if (!op->hasAttr(kViewAttr) && llvm::any_of(op->getResultTypes(), [&](Type type) {
+          return bytesOf(type) > kPeak * whole;
+        }))
+      return true;
+  return false;
+}
+
+/// Whether a value may be written in another order than that of its own elements, if it is. That is
+/// worth it only in runs of some length. What the device counts rows of stays as it was counted.
 static bool mayBeReordered(Value result, OpOperand &use, ArrayRef<int64_t> strides) {
   Operation *move = use.getOwner();
   bool isReordered = !isa<ConcatOp>(move);
@@ -138,7 +154,7 @@ static bool mayBeReordered(Value result, OpOperand &use, ArrayRef<int64_t> strid
   }
   return run * elementBytes(type.getElementType()) >= kLeastRun &&
          move->getParentOfType<EntryOp>().isProgram() && !move->hasAttr(kActiveRowsAttr) &&
-         !result.getDefiningOp()->hasAttr(kActiveRowsAttr);
+         !result.getDefiningOp()->hasAttr(kActiveRowsAttr) && !livesThroughPeak(result, move);
 }
 
 Value MovePlacement::placeAt(Value result, OpOperand &use) {
@@ -158,8 +174,9 @@ Value MovePlacement::placeAt(Value result, OpOperand &use) {
   auto storage = result.getDefiningOp<StorageOpInterface>();
   auto loop = result.getDefiningOp<LoopOp>();
   // What a loop joins is written chunk by chunk, what it carries as a whole.
-  const bool isJoined = loop && succeeded(own) && number < loop.getScan().getStacked().size() &&
-                        (isOfGroups(loop) || hasRows(type, *own, kLeastRun));
+  const bool isJoined =
+      loop && succeeded(own) && number < loop.getScan().getStacked().size() &&
+      (isOfGroups(loop) || (hasRows(type, *own, kLeastRun) && !livesThroughPeak(result, move)));
   if (failed(own) || !mayBeReordered(result, use, *own) ||
       (!isJoined &&
        !accepts(storage ? storage.resultLayout(number) : OperandLayout{}, type.getShape(), *own)))
