@@ -2,6 +2,7 @@
 #include "passes/lower/MovePlacement.h"
 
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
 #include "dialects/plan/Plan.h"
 #include "passes/lower/BufferCategory.h"
 #include "passes/place/ActiveRows.h"
@@ -134,9 +135,49 @@ static bool livesThroughPeak(Value result, Operation *move) {
   return false;
 }
 
+/// How many calls a library needs for a batch of matmuls that knows one distance from matrix to
+/// matrix of each operand (runtime/cuda/CublasLt.cpp).
+static int64_t callsOf(ArrayRef<int64_t> batch, ArrayRef<SmallVector<int64_t>> strides) {
+  int64_t together = 1;
+  size_t outer = batch.size();
+  SmallVector<int64_t> distances;
+  for (; outer > 0; --outer) {
+    const size_t d = outer - 1;
+    if (batch[d] == 1)
+      continue;
+    const auto of = [&](const SmallVector<int64_t> &operand) { return operand[d]; };
+    SmallVector<int64_t> next = llvm::map_to_vector(strides, of);
+    const auto isApart = [&](auto both) {
+      return std::get<0>(both) != std::get<1>(both) * together;
+    };
+    if (together > 1 && llvm::any_of(llvm::zip(next, distances), isApart))
+      break;
+    if (together == 1)
+      distances = next;
+    together *= batch[d];
+  }
+  return llvm::product_of(batch.take_front(outer), int64_t(1));
+}
+
+/// Whether a product would need more calls if it lay so: those cost more than to move it.
+static bool needsMoreCalls(plan::Lowering &lowering, Value result, ArrayRef<int64_t> strides) {
+  auto matmul = result.getDefiningOp<MatmulOp>();
+  if (!matmul)
+    return false;
+  const ArrayRef<int64_t> shape = build::shapeOf(result), batch = shape.drop_back(2);
+  const auto callsWith = [&](ArrayRef<int64_t> own) {
+    SmallVector<SmallVector<int64_t>> all{SmallVector<int64_t>(own)};
+    for (Value operand : {matmul.getA(), matmul.getB()})
+      all.push_back(plan::stridesOf(cast<MemRefType>(lowering.source(operand).getType())));
+    return callsOf(batch, all);
+  };
+  return callsWith(strides) > callsWith(denseStrides(shape));
+}
+
 /// Whether a value may be written in another order than that of its own elements, if it is. That is
 /// worth it only in runs of some length. What the device counts rows of stays as it was counted.
-static bool mayBeReordered(Value result, OpOperand &use, ArrayRef<int64_t> strides) {
+static bool mayBeReordered(plan::Lowering &lowering, Value result, OpOperand &use,
+                           ArrayRef<int64_t> strides) {
   Operation *move = use.getOwner();
   bool isReordered = !isa<ConcatOp>(move);
   for (Value seen = use.get(); seen != result; seen = seen.getDefiningOp()->getOperand(0))
@@ -154,7 +195,8 @@ static bool mayBeReordered(Value result, OpOperand &use, ArrayRef<int64_t> strid
   }
   return run * elementBytes(type.getElementType()) >= kLeastRun &&
          move->getParentOfType<EntryOp>().isProgram() && !move->hasAttr(kActiveRowsAttr) &&
-         !result.getDefiningOp()->hasAttr(kActiveRowsAttr) && !livesThroughPeak(result, move);
+         !result.getDefiningOp()->hasAttr(kActiveRowsAttr) && !livesThroughPeak(result, move) &&
+         !needsMoreCalls(lowering, result, strides);
 }
 
 Value MovePlacement::placeAt(Value result, OpOperand &use) {
@@ -177,7 +219,7 @@ Value MovePlacement::placeAt(Value result, OpOperand &use) {
   const bool isJoined =
       loop && succeeded(own) && number < loop.getScan().getStacked().size() &&
       (isOfGroups(loop) || (hasRows(type, *own, kLeastRun) && !livesThroughPeak(result, move)));
-  if (failed(own) || !mayBeReordered(result, use, *own) ||
+  if (failed(own) || !mayBeReordered(lowering, result, use, *own) ||
       (!isJoined &&
        !accepts(storage ? storage.resultLayout(number) : OperandLayout{}, type.getShape(), *own)))
     return {};

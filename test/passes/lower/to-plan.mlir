@@ -294,3 +294,32 @@ hydra.model @moves version 1 {
     hydra.return y = %y, a = %a, b = %b, c = %c
   }
 }
+
+// -----
+
+// Products whose batch a library multiplies in one call are made as they lie together, and moved then: in their places among others
+// it would need a call for every two of them. Where an operand lies like that, it does anyway.
+// CHECK-LABEL: plan.module @batches
+// CHECK: plan.program @together
+// CHECK: plan.matmul({{.*}}) -> (%{{.*}} : memref<6x2x4x16xf32>)
+// CHECK: plan.copy
+// CHECK: plan.program @apart
+// CHECK: plan.matmul({{.*}}) -> (%{{.*}} : memref<6x2x4x16xf32, strided<[128, 16, 32, 1]>>)
+// CHECK-NOT: plan.copy
+hydra.model @batches version 1 {
+  hydra.entry @together(%a: [6, 2, 4, 5] f32, %b: [6, 2, 5, 16] f32, %w: [7, 32] f32) {
+    %o = hydra.matmul %a, %b
+    %t = hydra.transpose %o order = [0, 2, 1, 3]
+    %rows = hydra.reshape %t shape = [6, 4, 32]
+    %y = hydra.linear %rows, %w
+    hydra.return y = %y
+  }
+  hydra.entry @apart(%a: [6, 2, 4, 5] f32, %x: [6, 5, 2, 16] f32, %w: [7, 32] f32) {
+    %b = hydra.transpose %x order = [0, 2, 1, 3]
+    %o = hydra.matmul %a, %b
+    %t = hydra.transpose %o order = [0, 2, 1, 3]
+    %rows = hydra.reshape %t shape = [6, 4, 32]
+    %y = hydra.linear %rows, %w
+    hydra.return y = %y
+  }
+}
