@@ -199,6 +199,14 @@ static bool mayBeReordered(plan::Lowering &lowering, Value result, OpOperand &us
          !needsMoreCalls(lowering, result, strides);
 }
 
+/// Whether a loop reads of a buffer. Where it also wrote there, its slices could not be told apart
+/// (plan::canBeSliced), and it would be no kernel.
+static bool readsOf(plan::Lowering &lowering, LoopOp loop, Value buffer) {
+  return llvm::any_of(loop.getInputs(), [&](Value input) {
+    return plan::placeOf(lowering.source(input)).buffer == plan::placeOf(buffer).buffer;
+  });
+}
+
 Value MovePlacement::placeAt(Value result, OpOperand &use) {
   Operation *move = use.getOwner();
   const bool isShared = !isOnlyUse(use, result);
@@ -220,6 +228,7 @@ Value MovePlacement::placeAt(Value result, OpOperand &use) {
       loop && succeeded(own) && number < loop.getScan().getStacked().size() &&
       (isOfGroups(loop) || (hasRows(type, *own, kLeastRun) && !livesThroughPeak(result, move)));
   if (failed(own) || !mayBeReordered(lowering, result, use, *own) ||
+      (loop && readsOf(lowering, loop, buffer)) ||
       (!isJoined &&
        !accepts(storage ? storage.resultLayout(number) : OperandLayout{}, type.getShape(), *own)))
     return {};

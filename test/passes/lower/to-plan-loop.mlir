@@ -46,4 +46,17 @@ hydra.model @m version 1 bound {symbols = {}} {
     %all = hydra.concat %y, %z axis = 2 : tensor<3x4x8xf32>, tensor<3x4x8xf32>
     hydra.return all = %all : tensor<3x4x16xf32>
   }
+  // What a loop reads may lie in a concatenation, but then it writes none of that: its slices would not be apart.
+  // CHECK-LABEL: plan.program @beside
+  // CHECK: %[[WHOLE:.*]] = plan.buffer {{.*}} : memref<3x4x16xf32>
+  // CHECK: plan.launch @{{.*}}, write %{{.*}} : memref<3x4x8xf32, strided<[64, 16, 1]>>)
+  // CHECK: plan.loop 4(%{{.*}} by 64 : memref<3x1x8xf32, strided<[64, 16, 1]>>, %{{.*}} by 32 : memref<3x1x8xf32, strided<[32, 8, 1]>>) {
+  // CHECK: plan.copy(%{{.*}} : memref<3x4x8xf32>) -> (%{{.*}} : memref<3x4x8xf32, strided<[64, 16, 1]>>)
+  // CHECK: plan.output "all"
+  hydra.entry @beside(%x: tensor<3x4x8xf32>, %start: tensor<3x1x8xf32>) {
+    %y = hydra.mul %x, %x : tensor<3x4x8xf32>, tensor<3x4x8xf32>
+    %z, %p = hydra.loop @sums(%y, %start) : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> (tensor<3x4x8xf32>, tensor<3x1x8xf32>)
+    %all = hydra.concat %z, %y axis = 2 : tensor<3x4x8xf32>, tensor<3x4x8xf32>
+    hydra.return all = %all : tensor<3x4x16xf32>
+  }
 }
