@@ -98,19 +98,9 @@ Value repeatedAlong(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t s
 struct SliceBeforeArithmetic : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
-    const int64_t axis = op.getAxis();
-    Operation *made = op.getX().getDefiningOp();
-    if (!isArithmetic(op.getX(), axis))
+    if (!isArithmetic(op.getX(), op.getAxis()))
       return failure();
-    IRMapping parts;
-    for (Value operand : made->getOperands())
-      if (!parts.contains(operand))
-        parts.map(operand, partOf(rewriter, madeBy(kPass, op.getLoc()), operand, axis,
-                                  op.getStart(), op.getSize()));
-    Operation *part = rewriter.clone(*made, parts);
-    part->setLoc(madeBy(kPass, made->getLoc()));
-    part->getResult(0).setType(build::typeOf(made->getResult(0)).clone(build::shapeOf(op.getY())));
-    rewriter.replaceOp(op, part->getResults());
+    rewriter.replaceOp(op, partOf(rewriter, op, op.getX()));
     return success();
   }
 
@@ -127,17 +117,29 @@ private:
            });
   }
 
-  /// What is repeated or constant along the axis is so for fewer elements.
-  static Value partOf(OpBuilder &b, Location loc, Value v, int64_t axis, int64_t start,
-                      int64_t size) {
+  /// The elements of a value that a slice is of. What is repeated or constant along the axis is so
+  /// for fewer elements. Arithmetic is cloned as a whole: what was replaced reads its operands
+  /// until the next iteration, so that a chain would need one for each operation.
+  static Value partOf(OpBuilder &b, SliceOp op, Value v) {
+    const Location loc = madeBy(kPass, op.getLoc());
+    const int64_t axis = op.getAxis(), size = op.getSize();
     if (isRepeatedAlong(v, axis))
       return repeatedAlong(b, loc, v, axis, size);
-    if (auto constant = v.getDefiningOp<ConstantOp>()) {
-      SmallVector<int64_t> shape(build::shapeOf(v));
-      shape[axis] = size;
+    SmallVector<int64_t> shape(build::shapeOf(v));
+    shape[axis] = size;
+    if (auto constant = v.getDefiningOp<ConstantOp>())
       return build::constant(b, loc, build::typeOf(v).clone(shape), constant.getValue());
-    }
-    return build::slice(b, loc, v, axis, start, size);
+    Operation *made = v.getDefiningOp();
+    if (!made || !made->hasTrait<Elementwise>())
+      return build::slice(b, loc, v, axis, op.getStart(), size);
+    IRMapping parts;
+    for (Value operand : made->getOperands())
+      if (!parts.contains(operand))
+        parts.map(operand, partOf(b, op, operand));
+    Operation *part = b.clone(*made, parts);
+    part->setLoc(madeBy(kPass, made->getLoc()));
+    part->getResult(0).setType(build::typeOf(v).clone(shape));
+    return part->getResult(0);
   }
 };
 

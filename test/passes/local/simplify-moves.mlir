@@ -184,3 +184,41 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b
   }
 }
+
+// -----
+
+// However long a chain is, all of it is computed for the slice.
+// CHECK-LABEL: hydra.entry @chain
+// CHECK-NEXT: hydra.slice %x axis = 1 size = 4 start = 2 : tensor<2x9x4xf32>
+// CHECK-NOT: tensor<{{.*}}x9x4xf32>
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @chain(%x: [2, 9, 4] f32) {
+    %y0 = hydra.tanh %x
+    %y1 = hydra.tanh %y0
+    %y2 = hydra.tanh %y1
+    %y3 = hydra.tanh %y2
+    %y4 = hydra.tanh %y3
+    %y5 = hydra.tanh %y4
+    %y6 = hydra.tanh %y5
+    %y7 = hydra.tanh %y6
+    %y8 = hydra.tanh %y7
+    %y9 = hydra.tanh %y8
+    %y10 = hydra.tanh %y9
+    %y11 = hydra.tanh %y10
+    %y12 = hydra.tanh %y11
+    %y13 = hydra.tanh %y12
+    %y14 = hydra.tanh %y13
+    %y15 = hydra.tanh %y14
+    %y16 = hydra.tanh %y15
+    %y17 = hydra.tanh %y16
+    %y18 = hydra.tanh %y17
+    %y19 = hydra.tanh %y18
+    %y20 = hydra.tanh %y19
+    %y21 = hydra.tanh %y20
+    %y22 = hydra.tanh %y21
+    %y23 = hydra.tanh %y22
+    %part = hydra.slice %y23 axis = 1 start = 2 size = 4
+    hydra.return part = %part
+  }
+}
