@@ -928,7 +928,7 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     of the variable it updates, of the concatenation, the padding or the copy that it would be moved to, itself or
     transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Others
     read it there too, where they take it as it lies and the whole, which then lives as long, is at most three times
-    as large. A copy that would lie as what it is a copy of is no other. Equal groups share a kernel.
+    as large. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a kernel.
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];

