@@ -159,7 +159,7 @@ static int64_t callsOf(ArrayRef<int64_t> batch, ArrayRef<SmallVector<int64_t>> s
   return llvm::product_of(batch.take_front(outer), int64_t(1));
 }
 
-/// Whether a product would need more calls if it lay so: those cost more than to move it.
+/// Whether a matmul would need more calls if its result lay so: those cost more than to move it.
 static bool needsMoreCalls(plan::Lowering &lowering, Value result, ArrayRef<int64_t> strides) {
   auto matmul = result.getDefiningOp<MatmulOp>();
   if (!matmul)
