@@ -253,7 +253,9 @@ Value MovePlacement::aliasOf(CopyOp copy) {
       plan::placeOf(source).bytes % kPiece != 0 || !isDense(type.getShape(), plan::stridesOf(type)))
     return {};
   Value root = layoutOf(copy.getX()).root;
-  if (isa<BlockArgument>(root) || isReturned(root))
+  if (isa<BlockArgument>(root) || isReturned(root) ||
+      build::typeOf(root).getNumElements() >
+          kMostParts * build::typeOf(copy.getY()).getNumElements())
     return {};
   liveness.join(root, copy.getY());
   return source;
