@@ -138,7 +138,7 @@ public:
   void start(uint32_t number, std::span<const uint32_t> outputs) override {
     CudaProgram &program = programs[number];
     const Range range(program.name.c_str());
-    const Waiting waiting = waitingForRun();
+    const Channel::Waiting waiting = waitingForRun();
     if (options.poison)
       fillUnwritten(number);
     kept.clear();
@@ -174,7 +174,7 @@ public:
 
   void write(uint32_t tensor, std::span<const std::byte> values) override {
     checkInFlight(1);
-    const Waiting waiting = waitingForRun(); // where there is too much to write
+    const Channel::Waiting waiting = waitingForRun(); // where there is too much to write
     started.forget(tensor);
     if (std::byte *place = onHost(tensor, 0, values.size()))
       std::memcpy(place, values.data(), values.size());
@@ -504,7 +504,7 @@ private:
     for (const auto &[tensor, value] : coordinateTensors(plan, options.ranks->rank()))
       write(tensor, std::as_bytes(std::span(&value, 1)));
     {
-      const Waiting waiting(options.ranks, "the first exchange");
+      const Channel::Waiting waiting(options.ranks, {.what = "the first exchange"});
       device.wait("cannot exchange with the other ranks");
     }
     nccl->check();
@@ -517,27 +517,11 @@ private:
     return action == Action::AllGather || action == Action::AllToAll;
   }
 
-  /// While it lives, other ranks learn what this one waits in; of null there is nothing to learn.
-  class Waiting {
-  public:
-    Waiting(Channel *ranks, const char *what) : ranks(what ? ranks : nullptr) {
-      if (this->ranks)
-        this->ranks->waitIn({.what = what});
-    }
-    ~Waiting() {
-      if (ranks)
-        ranks->work();
-    }
-    Waiting(const Waiting &) = delete;
-    Waiting &operator=(const Waiting &) = delete;
-
-  private:
-    Channel *const ranks;
-  };
   /// What is done beside a run may have to wait for its end.
-  Waiting waitingForRun() const {
-    return {options.ranks,
-            started.inFlight() > 0 ? programs[started.first()].name.c_str() : nullptr};
+  Channel::Waiting waitingForRun() const {
+    if (started.inFlight() == 0)
+      return {nullptr, {}};
+    return {options.ranks, {.what = programs[started.first()].name.c_str()}};
   }
 
   //---- Running -----------------------------------------------------------------------------------
@@ -642,7 +626,7 @@ private:
   double waitFor(const CudaProgram &program) {
     double seconds = 0;
     {
-      const Waiting waiting(options.ranks, program.name.c_str());
+      const Channel::Waiting waiting(options.ranks, {.what = program.name.c_str()});
       seconds =
           started.finish(fmt::format("program {} stopped (--check names the step)", program.name));
     }

@@ -251,11 +251,10 @@ ncclComm_t connect(Channel &channel, const std::string &key, uint64_t own, uint6
   }
   ncclConfig_t config = wanted; // NCCL may write what it chose
   ncclComm_t comm = nullptr;
-  channel.waitIn({.what = "connecting to the other GPUs"});
+  const Channel::Waiting waiting(&channel, {.what = "connecting to the other GPUs"});
   nccl().check(nccl().ncclCommInitRankConfig(&comm, static_cast<int>(ranks), id,
                                              static_cast<int>(own), &config),
                "cannot connect the GPUs");
-  channel.work();
   return comm;
 }
 

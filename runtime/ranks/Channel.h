@@ -75,6 +75,23 @@ public:
   };
   void waitIn(const Wait &wait);
   void work();
+  /// Waits in something for as long as it lives; without a channel nobody learns of it.
+  class Waiting {
+  public:
+    Waiting(Channel *channel, const Wait &wait) : channel(channel) {
+      if (channel)
+        channel->waitIn(wait);
+    }
+    ~Waiting() {
+      if (channel)
+        channel->work();
+    }
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+
+  private:
+    Channel *channel;
+  };
 
   /// Rank 0 is about to end with an error of its own, which it will report by `end`.
   void leave() override;

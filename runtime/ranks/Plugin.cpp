@@ -46,28 +46,23 @@ public:
   uint32_t rank() const override { return inner->rank(); }
   uint32_t size() const override { return inner->size(); }
   void allGather(const Exchange &exchange) override {
-    const Watch watch(*this, "all_gather", exchange);
+    const Channel::Waiting waiting = waitingIn("all_gather", exchange);
     inner->allGather(exchange);
   }
   void allToAll(const Exchange &exchange) override {
-    const Watch watch(*this, "all_to_all", exchange);
+    const Channel::Waiting waiting = waitingIn("all_to_all", exchange);
     inner->allToAll(exchange);
   }
 
 private:
-  struct Watch {
-    Watch(Watched &owner, const char *what, const Exchange &exchange) : channel(owner.channel) {
-      channel.waitIn({.what = what,
-                      .axis = owner.mesh[exchange.axis].name.c_str(),
-                      .number = ++owner.calls,
-                      .bytes = exchange.bytes,
-                      .place = exchange.place});
-    }
-    ~Watch() { channel.work(); }
-    Watch(const Watch &) = delete;
-    Watch &operator=(const Watch &) = delete;
-    Channel &channel;
-  };
+  Channel::Waiting waitingIn(const char *what, const Exchange &exchange) {
+    return {&channel,
+            {.what = what,
+             .axis = mesh[exchange.axis].name.c_str(),
+             .number = ++calls,
+             .bytes = exchange.bytes,
+             .place = exchange.place}};
+  }
 
   const std::vector<NamedAxis> mesh;
   Channel &channel;
