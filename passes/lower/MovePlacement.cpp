@@ -3,6 +3,7 @@
 
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/plan/MatmulBatch.h"
 #include "dialects/plan/Plan.h"
 #include "passes/lower/BufferCategory.h"
 #include "passes/place/ActiveRows.h"
@@ -135,43 +136,18 @@ static bool livesThroughPeak(Value result, Operation *move) {
   return false;
 }
 
-/// How many calls a library needs for a batch of matmuls that knows one distance from matrix to
-/// matrix of each operand (runtime/cuda/CublasLt.cpp).
-static int64_t callsOf(ArrayRef<int64_t> batch, ArrayRef<SmallVector<int64_t>> strides) {
-  int64_t together = 1;
-  size_t outer = batch.size();
-  SmallVector<int64_t> distances;
-  for (; outer > 0; --outer) {
-    const size_t d = outer - 1;
-    if (batch[d] == 1)
-      continue;
-    const auto of = [&](const SmallVector<int64_t> &operand) { return operand[d]; };
-    SmallVector<int64_t> next = llvm::map_to_vector(strides, of);
-    const auto isApart = [&](auto both) {
-      return std::get<0>(both) != std::get<1>(both) * together;
-    };
-    if (together > 1 && llvm::any_of(llvm::zip(next, distances), isApart))
-      break;
-    if (together == 1)
-      distances = next;
-    together *= batch[d];
-  }
-  return llvm::product_of(batch.take_front(outer), int64_t(1));
-}
-
 /// Whether a matmul would need more calls if its result lay so: those cost more than to move it.
 static bool needsMoreCalls(plan::Lowering &lowering, Value result, ArrayRef<int64_t> strides) {
   auto matmul = result.getDefiningOp<MatmulOp>();
   if (!matmul)
     return false;
-  const ArrayRef<int64_t> shape = build::shapeOf(result), batch = shape.drop_back(2);
-  const auto callsWith = [&](ArrayRef<int64_t> own) {
-    SmallVector<SmallVector<int64_t>> all{SmallVector<int64_t>(own)};
-    for (Value operand : {matmul.getA(), matmul.getB()})
-      all.push_back(plan::stridesOf(cast<MemRefType>(lowering.source(operand).getType())));
-    return callsOf(batch, all);
+  const auto stridesOf = [&](Value operand) {
+    return plan::stridesOf(cast<MemRefType>(lowering.source(operand).getType()));
   };
-  return callsWith(strides) > callsWith(denseStrides(shape));
+  const SmallVector<int64_t> a = stridesOf(matmul.getA()), b = stridesOf(matmul.getB());
+  const ArrayRef<int64_t> shape = build::shapeOf(result), batch = shape.drop_back(2);
+  return plan::matmulsAtOnce(batch, a, b, strides) <
+         plan::matmulsAtOnce(batch, a, b, denseStrides(shape));
 }
 
 /// Whether a value may be written in another order than that of its own elements, if it is. That is

@@ -4,6 +4,7 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Integers.h"
+#include "runtime/support/MergedBatch.h"
 #include "runtime/support/SharedLibrary.h"
 
 #include <cublasLt.h>
@@ -181,26 +182,10 @@ struct CudaMatmul::Impl {
       swapped = true;
     }
     // The innermost batch dimension goes into one call; more of them where their strides merge.
-    int64_t count = 1;
-    size_t outer = spec.batch.size();
-    Offsets stride;
-    while (outer > 0) {
-      const size_t d = outer - 1;
-      if (spec.batch[d] == 1) { // it has no stride
-        outer = d;
-        continue;
-      }
-      const Offsets next{spec.a.batchStrides[d], spec.b.batchStrides[d], spec.c.batchStrides[d]};
-      if (count > 1 &&
-          (next.a != stride.a * count || next.b != stride.b * count || next.c != stride.c * count))
-        break;
-      if (count == 1)
-        stride = next;
-      count *= spec.batch[d];
-      outer = d;
-    }
+    const support::MergedBatch merged = support::mergeBatch(
+        spec.batch, {spec.a.batchStrides, spec.b.batchStrides, spec.c.batchStrides});
     calls.resize(1);
-    for (size_t d = 0; d < outer; ++d) {
+    for (size_t d = 0; d < merged.outer; ++d) {
       std::vector<Offsets> more;
       for (const Offsets &at : calls)
         for (int64_t i = 0; i < spec.batch[d]; ++i)
@@ -217,9 +202,9 @@ struct CudaMatmul::Impl {
       keep(alignment.b, spec.b, at.b);
       keep(alignment.c, spec.c, at.c);
     }
-    a = std::make_unique<Operand>(spec.a, spec.m, spec.k, count, stride.a);
-    b = std::make_unique<Operand>(spec.b, spec.k, spec.n, count, stride.b);
-    c = std::make_unique<Operand>(spec.c, spec.m, spec.n, count, stride.c);
+    a = std::make_unique<Operand>(spec.a, spec.m, spec.k, merged.count, merged.strides[0]);
+    b = std::make_unique<Operand>(spec.b, spec.k, spec.n, merged.count, merged.strides[1]);
+    c = std::make_unique<Operand>(spec.c, spec.m, spec.n, merged.count, merged.strides[2]);
     cublasLtMatmulDesc_t created = nullptr;
     lt().check(
         lt().cublasLtMatmulDescCreate(

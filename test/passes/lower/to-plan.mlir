@@ -297,7 +297,7 @@ hydra.model @moves version 1 {
 
 // -----
 
-// Products whose batch a library multiplies in one call are made as they lie together, and moved then: in their places among others
+// Matmuls whose batch a library multiplies in one call are made as they lie together, and moved then: in their places among others
 // it would need a call for every two of them. Where an operand lies like that, it does anyway.
 // CHECK-LABEL: plan.module @batches
 // CHECK: plan.program @together
