@@ -137,7 +137,7 @@ public:
     team = all;
     lanes = threadsOfRow(team, ofBlock.count);
     shareColumns();
-    if (reductionsOf(program) == 0)
+    if (program.reductions() == 0)
       pieces = std::exchange(parts, width) / width;
     const int64_t together = team.threads / lanes;
     const std::string thread = team.first == 0
@@ -399,18 +399,16 @@ private:
           formatv(max ? "n{0} = larger(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
               .str());
       const char *isMax = max ? "true" : "false";
-      const bool byWarpsOfBlock = scratch.has_value();
-      if (byWarpsOfBlock)
-        text +=
-            formatv("n{0} = overWarps<{1}, {2}>(n{0}, reinterpret_cast<float *>(shared + {3}));\n",
-                    number, isMax, lanes / kWarp,
-                    std::exchange(*scratch, *scratch + kLoopWarps * int64_t(sizeof(float))));
+      if (scratch)
+        text += formatv("n{0} = overWarps<{1}, {2}>(n{0}, reinterpret_cast<float *>(shared + "
+                        "{3}));\n",
+                        number, isMax, lanes / kWarp,
+                        std::exchange(*scratch, *scratch + kReductionScratch));
+      else if (lanes > kWarp)
+        text += formatv("n{0} = overTeam<{1}, {2}, {0}, {3}, {4}, {5}>(n{0});\n", number, isMax,
+                        lanes, team.threads, team.first, team.barrier);
       else
-        text += lanes > kWarp
-                    ? formatv("n{0} = overTeam<{1}, {2}, {0}, {3}, {4}, {5}>(n{0});\n", number,
-                              isMax, lanes, team.threads, team.first, team.barrier)
-                          .str()
-                    : formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, isMax, lanes).str();
+        text += formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, isMax, lanes);
     } else { // the same number in every column
       text += formatv("n{0} = {1};\n", number,
                       max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
@@ -531,11 +529,6 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
   return text.empty() ? "0" : text;
 }
 
-int64_t reductionsOf(const RowProgram &program) {
-  return llvm::count_if(program.nodes,
-                        [](const RowNode &node) { return node.kind == Kind::Reduce; });
-}
-
 std::string groupText(const RowProgram &program, int64_t sliced, const RowSharers &sharers,
                       ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
   GroupText text(program, sliced, sharers.thread);
@@ -558,7 +551,7 @@ bool canBeTeamText(const RowProgram &program, int64_t rows, const Team &team) {
     return node.kind == Kind::Gather || node.kind == Kind::SumRows ||
            (node.kind == Kind::Rotate && !isOneHead);
   });
-  const int64_t reductions = reductionsOf(program), columns = program.domain.columns();
+  const int64_t reductions = program.reductions(), columns = program.domain.columns();
   return hasText && reductions <= kMostReductions &&
          (reductions == 0 || columns <= kMostOfTeam * threadsOfRow(team, rows));
 }

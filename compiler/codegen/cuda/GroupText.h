@@ -25,15 +25,12 @@ struct SliceTensor {
 std::string offsetText(const std::string &index, llvm::ArrayRef<int64_t> sizes,
                        llvm::ArrayRef<int64_t> strides);
 
-/// How many nodes of a group reduce its rows.
-int64_t reductionsOf(const RowProgram &program);
-
 /// Who shares a row of a loop's group: a thread has it whole, or lanes side by side, of one warp or
 /// of several, which then is a power of two.
 struct RowSharers {
   bool thread = false;
   int64_t warps = 1;
-  int64_t scratch = 0; ///< of several: where in shared memory each reduction has kLoopWarps floats
+  int64_t scratch = 0; ///< of several: where in shared memory each reduction has kReductionScratch
 };
 
 /// A loop over the rows of the slice, of which `row` and `slice` are the variables; `sliced`

@@ -453,7 +453,7 @@ private:
       inputs.push_back(tensor(i));
     const RowSharers sharers{places.hasRowOfThread(step), places.warpsOfRow(step), nextScratch};
     if (sharers.warps > 1)
-      nextScratch += reductionsOf(program) * kLoopWarps * int64_t(sizeof(float));
+      nextScratch += program.reductions() * kReductionScratch;
     return groupText(program, sliced, sharers, inputs, results);
   }
 

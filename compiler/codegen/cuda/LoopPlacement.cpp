@@ -1,7 +1,6 @@
 // Where the tensors of a loop's kernel lie: which of a slice are in shared memory, and how.
 #include "compiler/codegen/cuda/LoopPlacement.h"
 
-#include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/plan/Slices.h"
 
@@ -143,9 +142,9 @@ void LoopPlacement::place() {
   int64_t reductions = 0; // by several warps
   for (const LoopStep &step : steps)
     if (step.program && warpsOfRow(step) > 1)
-      reductions += reductionsOf(*step.program);
+      reductions += step.program->reductions();
   if (reductions > 0)
-    scratch = *place(reductions * kLoopWarps * int64_t(sizeof(float)), -1, INT64_MAX);
+    scratch = *place(reductions * kReductionScratch, -1, INT64_MAX);
   auto placeTiles = [&](bool ofMatmuls) {
     for (LoopTile &tile : chunks) {
       if (tile.ofMatmul != ofMatmuls)

@@ -12,6 +12,9 @@ constexpr int64_t kLoopPad = 8;
 
 constexpr int64_t kLoopThreads = 512, kLoopWarps = kLoopThreads / 32; // as in templates/loop.cuh
 
+/// Bytes of shared memory for a reduction of rows that warps share: a float of each.
+constexpr int64_t kReductionScratch = kLoopWarps * static_cast<int64_t>(sizeof(float));
+
 /// A slice's chunk of a sequence that is copied to shared memory for every iteration, or back.
 struct LoopTile {
   mlir::Value value;
@@ -80,7 +83,7 @@ public:
   /// How many warps share each row of a group, a power of two: several where rows are long and a
   /// slice has fewer of them than a block has warps.
   int64_t warpsOfRow(const LoopStep &step) const;
-  /// Where the numbers lie that such warps add up, kLoopWarps floats for each reduction.
+  /// Where such warps reduce, kReductionScratch for each reduction.
   int64_t reductionScratch() const { return scratch; }
 
   /// The strides of a value where it lies now.

@@ -88,6 +88,11 @@ struct RowProgram {
   bool isSummed(const RowResult &result) const {
     return nodes[result.node].kind == RowNode::Kind::SumRows;
   }
+  /// How many nodes reduce rows.
+  int64_t reductions() const {
+    return llvm::count_if(nodes,
+                          [](const RowNode &node) { return node.kind == RowNode::Kind::Reduce; });
+  }
   /// Text that is equal only for programs that do the same.
   std::string key() const;
 };
