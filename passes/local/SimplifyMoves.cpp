@@ -378,6 +378,9 @@ private:
   }
 };
 
+/// Each shortens the longest chains of moves by one at least.
+constexpr int64_t kMostRounds = 1000;
+
 struct SimplifyMoves : impl::SimplifyMovesBase<SimplifyMoves> {
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
@@ -393,8 +396,11 @@ struct SimplifyMoves : impl::SimplifyMovesBase<SimplifyMoves> {
     GreedyRewriteConfig config;
     config.setListener(&counter);
     config.enableFolding(false);
-    // Where moves remain that could be simpler (long chains of shifts) the program is right, too.
-    (void)applyPatternsGreedily(model, std::move(patterns), config);
+    config.setMaxIterations(kMostRounds);
+    if (failed(applyPatternsGreedily(model, std::move(patterns), config))) {
+      model.emitError() << "moves are not simple after " << kMostRounds << " rounds";
+      return signalPassFailure();
+    }
     simplified += counter.rewritten;
   }
 };

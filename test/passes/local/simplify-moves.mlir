@@ -222,3 +222,43 @@ hydra.model @m version 1 {
     hydra.return part = %part
   }
 }
+
+// -----
+
+// Shifts and arithmetic in turns, each of which lets the next one be simpler: however many rounds that takes.
+// CHECK-LABEL: hydra.entry @shifted
+// CHECK: %[[PART:.*]] = hydra.slice %x0 axis = 1 size = 3 start = 0
+// CHECK-NEXT: hydra.tanh %[[PART]]
+// CHECK-NOT: hydra.pad
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @shifted(%x0: [2, 6, 4] f32) {
+    %m0 = hydra.tanh %x0
+    %x1 = hydra.pad %m0 axis = 1 before = 1 after = 0
+    %m1 = hydra.tanh %x1
+    %x2 = hydra.pad %m1 axis = 1 before = 1 after = 0
+    %m2 = hydra.tanh %x2
+    %x3 = hydra.pad %m2 axis = 1 before = 1 after = 0
+    %m3 = hydra.tanh %x3
+    %x4 = hydra.pad %m3 axis = 1 before = 1 after = 0
+    %m4 = hydra.tanh %x4
+    %x5 = hydra.pad %m4 axis = 1 before = 1 after = 0
+    %m5 = hydra.tanh %x5
+    %x6 = hydra.pad %m5 axis = 1 before = 1 after = 0
+    %m6 = hydra.tanh %x6
+    %x7 = hydra.pad %m6 axis = 1 before = 1 after = 0
+    %m7 = hydra.tanh %x7
+    %x8 = hydra.pad %m7 axis = 1 before = 1 after = 0
+    %m8 = hydra.tanh %x8
+    %x9 = hydra.pad %m8 axis = 1 before = 1 after = 0
+    %m9 = hydra.tanh %x9
+    %x10 = hydra.pad %m9 axis = 1 before = 1 after = 0
+    %m10 = hydra.tanh %x10
+    %x11 = hydra.pad %m10 axis = 1 before = 1 after = 0
+    %m11 = hydra.tanh %x11
+    %x12 = hydra.pad %m11 axis = 1 before = 1 after = 0
+    %y = hydra.tanh %x12
+    %z = hydra.slice %y axis = 1 start = 12 size = 3
+    hydra.return z = %z
+  }
+}
