@@ -201,6 +201,13 @@ void awaitCheckpoint(const std::filesystem::path &folder, int64_t step) {
   ADD_FAILURE() << "no checkpoint";
 }
 
+/// Whether a process has ended; who has made it can still wait for it.
+bool hasEnded(pid_t process, bool waits) {
+  siginfo_t info{};
+  const int flags = WEXITED | WNOWAIT | (waits ? 0 : WNOHANG);
+  return ::waitid(P_PID, static_cast<id_t>(process), &info, flags) == 0 && info.si_pid == process;
+}
+
 } // namespace
 
 TEST(RanksAhead, StepsLeaveWhatTheyLeaveOneByOne) {
@@ -350,8 +357,7 @@ TEST(RanksAhead, AStoppedRankEndsTheOthersWithOneLine) {
       [&](std::span<const pid_t> pids) {
         awaitCheckpoint(folder.path / "run", 2);
         ::kill(pids[1], SIGSTOP);
-        siginfo_t info{};
-        ::waitid(P_PID, static_cast<id_t>(pids[0]), &info, WEXITED | WNOWAIT);
+        EXPECT_TRUE(hasEnded(pids[0], /*waits=*/true));
         ::kill(pids[1], SIGKILL); // who is stopped does not end
       },
       2s);
@@ -372,10 +378,7 @@ TEST(RanksAhead, ASecondSignalEndsARankAtOnce) {
           ::kill(pids[0], SIGINT);
           std::this_thread::sleep_for(200ms);
         }
-        siginfo_t info{};
-        EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(pids[0]), &info, WEXITED | WNOWAIT | WNOHANG),
-                  0);
-        EXPECT_EQ(info.si_pid, pids[0]);
+        EXPECT_TRUE(hasEnded(pids[0], /*waits=*/false));
         ::kill(pids[1], SIGKILL);
       });
   EXPECT_TRUE(linesOf(ends).empty());
