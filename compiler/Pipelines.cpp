@@ -133,13 +133,15 @@ void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
 
 void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::string> programs,
                            int64_t accumulation, bool clip, bool scaleLoss,
-                           const UpdateOptions &update) {
+                           const UpdateOptions &update, GradientFormat gradients) {
   if (!hasBackward(mode))
     return;
   DifferentiateOptions differentiate;
   differentiate.programs.assign(programs.begin(), programs.end());
   differentiate.lossScale = scaleLoss && mode == Mode::Train;
   passes.addPass(createDifferentiate(differentiate));
+  if (gradients == GradientFormat::BF16)
+    passes.addPass(createNarrowGradients());
   if (mode == Mode::Train)
     passes.addPass(createOptimizer(optimizerOptions(programs, accumulation, clip, update)));
   simplify(passes);

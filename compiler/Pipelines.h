@@ -54,6 +54,9 @@ struct TuningOptions {
 /// precision multiplies in, without any in 8 bits; else f32.
 enum class LogitsFormat { Auto, F32, BF16 };
 
+/// What gradients of parameters are stored in that matmuls make.
+enum class GradientFormat { F32, BF16 };
+
 /// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
 enum class QuantizedFormat { Hybrid, E4M3 };
 
@@ -102,6 +105,7 @@ struct ProgramOptions {
   std::string precision = "fp32";          ///< a policy of passes/precision/Policy.h
   std::vector<std::string> layerPrecision; ///< what a user adds to it: PATTERN:FORMAT
   LogitsFormat logits = LogitsFormat::Auto;
+  GradientFormat gradients = GradientFormat::F32;
   QuantizationOptions quantization;
 };
 
@@ -139,10 +143,11 @@ void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &bin
                           const TuningOptions &tuning = {},
                           const std::vector<std::string> &training = {});
 /// Adds the backward pass to `programs`, and for training the update; `scaleLoss`: of gradients
-/// that a state has multiplied.
+/// that a state has multiplied. `gradients`: what those that matmuls make are rounded to.
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,
                            std::vector<std::string> programs, int64_t accumulation, bool clip,
-                           bool scaleLoss = false, const UpdateOptions &update = {});
+                           bool scaleLoss = false, const UpdateOptions &update = {},
+                           GradientFormat gradients = GradientFormat::F32);
 
 /// The dialects of models and plans, with the lowerings between them.
 void registerDialects(mlir::DialectRegistry &registry);

@@ -119,6 +119,7 @@ bool gathersAgain(Options options) {
 bool roundsGradients(Options options) {
   return hasRanks(options) && options.wire == WireFormat::BF16;
 }
+bool narrowsGradients(Options options) { return options.gradients == GradientFormat::BF16; }
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
@@ -361,6 +362,8 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 0, true, false, nestPass,
        [](Options options) { return options.scanCheckpoint > 1; }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
+      {P::Differentiate, true, 0, true, false, [](Options) { return createNarrowGradients(); },
+       narrowsGradients},
       {P::Differentiate, true, 0, true, true, optimizerPass},
       {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); },
        hasRanks},

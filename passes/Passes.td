@@ -265,6 +265,18 @@ def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"products", "products", "vector-Jacobian products built">];
 }
 
+def NarrowGradients : Pass<"hydra-narrow-gradients", "::mlir::ModuleOp"> {
+  let summary = "gradients of parameters are rounded to bf16 where a matmul makes them";
+  let description = [{
+    What a matmul sums up in f32 and nothing but gradients of parameters come from, by slices and reshapes at most, is
+    rounded to bf16 and widened again: `hydra-mixed-precision` then lets the matmul write bf16, and what reads gradients
+    (norms, updates, sums over micro-batches and ranks) computes in f32 with 2 bytes a number instead of 4. So do
+    PyTorch with autocast and JAX. Gradients that are summed up from several matmuls, by loops or by anything but
+    matmuls (embeddings, norms) stay f32. `--gradients=bf16` asks for it. *Numerics-changing.*
+  }];
+  let statistics = [Statistic<"gradients", "gradients", "matmuls whose sums are rounded">];
+}
+
 def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let summary = "adds guarded updates of all parameters to differentiated programs";
   let description = [{
@@ -607,8 +619,8 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     where it is made, so that the cast becomes part of the kernel that makes it; moves and rotations
     between two matmuls work on bf16, and what else reads a rotation that a matmul reads sees the same
     rounded numbers. What a loss, an update or an output reads comes out of a
-    matmul unrounded, but for the logits of `hydra.linear_cross_entropy` with `round-logits`, which are made
-    and read inside of it. Halves the bytes of activations between matmuls, and makes matmuls as fast
+    matmul unrounded, but for what the program itself rounds first (`hydra-narrow-gradients`), and the logits of
+    `hydra.linear_cross_entropy` with `round-logits`, which are made and read inside of it. Halves the bytes of activations between matmuls, and makes matmuls as fast
     as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
     residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter instead of 16.
     `fp8` is `bf16` here; hydra-quantize-matmuls goes on from there.

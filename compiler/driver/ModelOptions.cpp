@@ -133,6 +133,12 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                         clEnumValN(LogitsFormat::F32, "f32", "f32"),
                         clEnumValN(LogitsFormat::BF16, "bf16",
                                    "what the matmul makes in f32, rounded once"))),
+      gradients("gradients", cl::cat(category), cl::location(program.gradients),
+                cl::desc("what gradients of parameters are stored in that matmuls make; norms, "
+                         "updates and sums of them are f32 (default: f32)"),
+                cl::values(clEnumValN(GradientFormat::F32, "f32", "f32"),
+                           clEnumValN(GradientFormat::BF16, "bf16",
+                                      "what the matmul makes in f32, rounded once"))),
       fp8Format("fp8-format", cl::cat(category), cl::location(program.quantization.format),
                 cl::desc("--precision=fp8: the formats of operands (default: hybrid)"),
                 cl::values(clEnumValN(QuantizedFormat::Hybrid, "hybrid",
@@ -196,6 +202,17 @@ void ModelOptions::checkLogits() const {
   if (logits.getValue() == LogitsFormat::BF16 &&
       precisionPolicy(precision.getValue())->format != support::DType::BF16)
     support::fail("--logits=bf16 needs --precision=bf16, pure_bf16 or fp8");
+}
+
+void ModelOptions::checkGradients() const {
+  if (gradients.getValue() != GradientFormat::BF16)
+    return;
+  if (mode.getNumOccurrences() > 0 && !hasBackward(mode.getValue()))
+    support::fail("--gradients=bf16 is for --mode=train and --mode=grad, which have gradients");
+  const PrecisionPolicy &policy = *precisionPolicy(precision.getValue());
+  if (policy.format != support::DType::BF16 || policy.everywhere)
+    support::fail("--gradients=bf16 needs --precision=bf16 or fp8{}",
+                  policy.everywhere ? "; with pure_bf16 gradients have 16 bits already" : "");
 }
 
 void ModelOptions::checkExchange(bool mayCutBatch) const {

@@ -76,6 +76,7 @@ public:
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
   llvm::cl::list<std::string, std::vector<std::string>> layerPrecision;
   BoundChoice<LogitsFormat> logits;
+  BoundChoice<GradientFormat> gradients;
   BoundChoice<QuantizedFormat> fp8Format;
   BoundChoice<QuantizedScaling> fp8Scaling;
   BoundChoice<QuantizedAmax> fp8Amax;
@@ -89,6 +90,9 @@ public:
   void checkQuantization() const;
   /// Throws support::Error for --logits=bf16 where nothing else is bf16.
   void checkLogits() const;
+  /// Throws support::Error for --gradients=bf16 where there are none, or matmuls make other
+  /// numbers.
+  void checkGradients() const;
   /// Throws support::Error for --accum-exchange=last where there are no ranks, or, unless others
   /// than
   /// --accum cut the batch, no micro-batches.

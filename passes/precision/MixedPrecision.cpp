@@ -163,6 +163,10 @@ public:
 
 protected:
   LogicalResult convert(Operation *op) override {
+    if (auto cast = dyn_cast<CastOp>(op)) {
+      joinCast(cast);
+      return success();
+    }
     switch (classOf(op)) {
     case Precision::Matmul:
       return convertMatmul(op);
@@ -251,6 +255,18 @@ private:
     return nullptr;
   }
 
+  /// What the program itself rounds or widens: of a value that is narrow now, nothing is left of
+  /// it.
+  void joinCast(CastOp cast) {
+    Value from = cast.getX(), to = cast.getY();
+    if (isF32(to) && build::typeOf(from).getElementType() == narrow) {
+      twins[to] = {from, /*exact=*/true};
+    } else if (auto it = twins.find(from);
+               it != twins.end() && it->second.exact && roundsTo(cast, narrow)) {
+      to.replaceAllUsesWith(it->second.value);
+    }
+  }
+
   /// Lets all users of a result that now is narrow see it in f32.
   void setTwin(Value low) {
     Value wide = castBehind(low, builder.getF32Type());
@@ -331,15 +347,18 @@ private:
   static bool isVariable(Value v) { return v.getDefiningOp<UseOp>() != nullptr; }
 
   /// Whether a loss, an update or an output reads this value, behind moves and elementwise
-  /// operations: gradients of parameters, logits.
-  static bool wantedExactly(Value v) {
+  /// operations: gradients of parameters, logits. Not where the program itself rounds it first.
+  bool wantedExactly(Value v) const {
     SmallVector<Value> work{v};
     DenseSet<Value> seen{v};
     while (!work.empty()) {
-      for (Operation *user : work.pop_back_val().getUsers()) {
+      Value next = work.pop_back_val();
+      for (Operation *user : next.getUsers()) {
         Precision precision = classOf(user);
         if (precision == Precision::Exact)
           return true;
+        if (next == v && roundsTo(user, narrow))
+          continue;
         if (precision == Precision::Move || precision == Precision::Follow)
           for (Value result : user->getResults())
             if (seen.insert(result).second)

@@ -83,6 +83,7 @@ public:
   LogicalResult run() {
     options.model.checkQuantization();
     options.model.checkLogits();
+    options.model.checkGradients();
     checkLayerPrecision(options.program);
     options.model.checkExchange();
     checkFileNames({&options.inputs, &options.outputs, &options.model.dumpPasses});
@@ -218,7 +219,8 @@ private:
           passes.addPass(
               createSelectQuantized(selectQuantizedOptions(options.program.quantization)));
         buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
-                              policy.scalesLoss, options.program.update);
+                              policy.scalesLoss, options.program.update,
+                              options.program.gradients);
         if (!options.program.binding.mesh.empty())
           passes.addPass(createPartition());
       } else if (*stage == ProgramStage::grad && mode == Mode::Train) {

@@ -59,6 +59,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
   if (precisionPolicy(compile.precision)->format == support::DType::BF16 &&
       compile.mode != Mode::Generate)
     emit.options.emplace_back("logits", roundsLogits(compile) ? "bf16" : "f32");
+  if (compile.gradients == GradientFormat::BF16)
+    emit.options.emplace_back("gradients", "bf16");
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())

@@ -624,6 +624,7 @@ void HydracOptions::check() const {
   checkTuning(*this);
   model.checkQuantization();
   model.checkLogits();
+  model.checkGradients();
   checkLayerPrecision(compile);
   model.checkExchange(/*mayCutBatch=*/splitBatch);
   checkOffload(*this);

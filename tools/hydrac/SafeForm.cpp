@@ -64,6 +64,9 @@ void applySetting(StringRef setting, CompileOptions &compile) {
     compile.logits = choiceOf<LogitsFormat>(
         setting, value,
         {{"auto", LogitsFormat::Auto}, {"f32", LogitsFormat::F32}, {"bf16", LogitsFormat::BF16}});
+  } else if (name == "gradients") {
+    compile.gradients = choiceOf<GradientFormat>(
+        setting, value, {{"f32", GradientFormat::F32}, {"bf16", GradientFormat::BF16}});
   } else if (name == "precision") {
     if (!precisionPolicy(value))
       support::fail("--safe: {} is none of {}", setting.str(), precisionPolicyNames());
@@ -129,6 +132,7 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
   compile.wire = WireFormat::F32;
   compile.reducedReduction = false;
   compile.logits = LogitsFormat::F32;
+  compile.gradients = GradientFormat::F32;
   compile.sideMultiprocessors = 0;
   compile.target.tiles.clear();
   if (canWiden(source, compile))
@@ -174,8 +178,10 @@ static const FlagItem kFlagItems[] = {
        fast.quantization = safe.quantization;
        // Only sums of bf16 products can be rounded.
        fast.reducedReduction &= precisionPolicy(safe.precision)->format == support::DType::BF16;
-       if (precisionPolicy(safe.precision)->format != support::DType::BF16)
+       if (precisionPolicy(safe.precision)->format != support::DType::BF16) {
          fast.logits = LogitsFormat::Auto;
+         fast.gradients = GradientFormat::F32;
+       }
      },
      nullptr},
     {"routing", [](const CompileOptions &c) { return routingName(c.binding.routing).str(); },
@@ -199,6 +205,12 @@ static const FlagItem kFlagItems[] = {
     {"logits",
      [](const CompileOptions &c) -> std::string { return roundsLogits(c) ? "bf16" : "f32"; },
      [](CompileOptions &fast, const CompileOptions &safe) { fast.logits = safe.logits; }, nullptr},
+    {"gradients",
+     [](const CompileOptions &c) -> std::string {
+       return c.gradients == GradientFormat::BF16 ? "bf16" : "f32";
+     },
+     [](CompileOptions &fast, const CompileOptions &safe) { fast.gradients = safe.gradients; },
+     nullptr},
     {"side-multiprocessors",
      [](const CompileOptions &c) { return std::to_string(c.sideMultiprocessors); },
      [](CompileOptions &fast, const CompileOptions &safe) {

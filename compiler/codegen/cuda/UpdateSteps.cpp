@@ -33,6 +33,7 @@ struct Part {
 struct Update {
   RowProgram program;
   int64_t rows = 0, columns = 0, sums = 0;
+  RowType type = RowType::F32;        ///< of the gradient: f32, or sums are rounded to bf16
   unsigned gradient = 0;              ///< among the inputs
   SmallVector<unsigned> reads, halves; ///< inputs: numbers of the domain, in f32 and in 16 bits
   SmallVector<unsigned> shared;        ///< inputs: those that all share
@@ -72,16 +73,18 @@ bool hasPieces(Value matrix) {
 /// The rows of the gradient that a launch reads, as the input that has the number `gradient`.
 std::optional<Part> partOf(plan::LaunchOp launch, Value gradient, unsigned &input) {
   const plan::Place whole = plan::placeOf(gradient);
-  const int64_t row = typeOf(gradient).getDimSize(1) * 4;
+  const int64_t number = elementBytes(typeOf(gradient).getElementType()),
+                row = typeOf(gradient).getDimSize(1) * number;
   std::optional<Part> part;
   for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
     const plan::Place place = plan::placeOf(arg);
     if (place.buffer != whole.buffer)
       continue;
     if (part || launch.getAccess()[i] != plan::kRead || !isDense(arg) ||
-        typeOf(arg).getNumElements() * 4 % row != 0 || (place.bytes - whole.bytes) % row != 0)
+        typeOf(arg).getNumElements() * number % row != 0 || (place.bytes - whole.bytes) % row != 0)
       return std::nullopt;
-    part = Part{launch, (place.bytes - whole.bytes) / row, typeOf(arg).getNumElements() * 4 / row};
+    part = Part{launch, (place.bytes - whole.bytes) / row,
+                typeOf(arg).getNumElements() * number / row};
     input = i;
   }
   return part;
@@ -177,8 +180,9 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
   constexpr int64_t kNumbers = 8, kBytes = 16; // that the copy engine moves at once
   const MemRefType c = typeOf(op.getC());
   if (op.getAccumulate() || op.getGelu() || op.getBias() || op.getWeightScale() || op.getSums() ||
-      op.getCompute() || launches.empty() || !hasOperands(op) || !c.getElementType().isF32() ||
-      c.getRank() != 2 || !isDense(op.getC()) || !hasPieces(op.getA()) || !hasPieces(op.getB()) ||
+      op.getCompute() || launches.empty() || !hasOperands(op) ||
+      !(c.getElementType().isF32() || c.getElementType().isBF16()) || c.getRank() != 2 ||
+      !isDense(op.getC()) || !hasPieces(op.getA()) || !hasPieces(op.getB()) ||
       c.getDimSize(1) % kNumbers != 0)
     return std::nullopt;
   std::optional<RowProgram> program = programOf(launches.front());
@@ -188,6 +192,7 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
   update.program = std::move(*program);
   update.rows = c.getDimSize(0);
   update.columns = c.getDimSize(1);
+  update.type = c.getElementType().isF32() ? RowType::F32 : RowType::BF16;
   update.sums = typeOf(op.getA()).getDimSize(op.getTransposeA() ? 0 : 1);
   for (plan::LaunchOp launch : launches) {
     unsigned input = 0;
@@ -199,7 +204,7 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
     update.parts.push_back(*part);
   }
   llvm::sort(update.parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
-  if (update.program.inputs[update.gradient].type != RowType::F32 || !sortArguments(update) ||
+  if (update.program.inputs[update.gradient].type != update.type || !sortArguments(update) ||
       (!update.bytes.empty() && update.columns % kBytes != 0))
     return std::nullopt;
   int64_t row = 0;
@@ -309,13 +314,14 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
     names[i] = loadedText(update.program.inputs[i].type,
                           "*" + arguments.add(first.getArgs()[i], plan::kRead));
   std::string scale;
-  names[update.gradient] = "sum";
+  std::string sum = "sum";
   if (op.getScaleA()) {
     scale = formatv("const float scale = __fmul_rn(*{0}, *{1});\n",
                     arguments.add(op.getScaleA(), plan::kRead),
                     arguments.add(op.getScaleB(), plan::kRead));
-    names[update.gradient] = "__fmul_rn(sum, scale)";
+    sum = "__fmul_rn(sum, scale)";
   }
+  names[update.gradient] = update.type == RowType::F32 ? sum : roundedText(update.type, sum);
   for (auto [i, input] : llvm::enumerate(update.reads))
     names[input] = formatv("read[{0}]", i);
   for (auto [i, input] : llvm::enumerate(update.halves))
@@ -374,7 +380,9 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
     launcher.take(cast<plan::StepInterface>(launch.getOperation()));
   // The sums are neither written nor read.
   launcher.setWork(launcher.flops(),
-                   std::max<int64_t>(0, launcher.bytes() - 2 * 4 * update.rows * update.columns));
+                   std::max<int64_t>(0, launcher.bytes() -
+                                            2 * update.rows * update.columns *
+                                                elementBytes(typeOf(op.getC()).getElementType())));
   const bool hasHalves = !update.halves.empty() || !update.whole.empty();
   const std::string counted = formatv(", {0}, {1}", update.halves.size(), update.whole.size());
   LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};

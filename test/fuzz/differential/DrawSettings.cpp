@@ -31,6 +31,10 @@ public:
           precisionPolicy(setting.precision)->format == support::DType::BF16 && random.chance(0.5)
               ? "bf16"
               : "f32";
+    if (precisionPolicy(setting.precision)->roundsParameters() &&
+        precisionPolicy(setting.precision)->format == support::DType::BF16 &&
+        hasBackward(setting.mode) && random.chance(0.4))
+      setting.gradients = "bf16";
     if (setting.precision == "fp8")
       drawQuantization(setting);
     if (!range.parameters.empty() && random.chance(0.15))

@@ -163,7 +163,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       UpdateOptions update = setting.update();
       update.exchange = AccumExchange::Each; // the oracle is one rank
       buildTrainingPipeline(passes, setting.mode, trained, setting.accumulation, !setting.noClip,
-                            precisionPolicy(setting.precision)->scalesLoss, update);
+                            precisionPolicy(setting.precision)->scalesLoss, update,
+                            setting.compileOptions().gradients);
     });
   }
   if (ready && setting.precision != "fp32" &&

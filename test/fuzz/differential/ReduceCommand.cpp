@@ -214,6 +214,7 @@ private:
     trySettings([&](Setting &s) { s.attention = plain.attention; });
     trySettings([&](Setting &s) { s.precision = plain.precision; });
     trySettings([&](Setting &s) { s.logits = plain.logits; });
+    trySettings([&](Setting &s) { s.gradients = plain.gradients; });
     trySettings([&](Setting &s) { s.layerPrecision.clear(); });
     trySettings([&](Setting &s) { s.reduce = plain.reduce; });
     trySettings([&](Setting &s) { s.accumExchange = plain.accumExchange; });

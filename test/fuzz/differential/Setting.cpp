@@ -89,6 +89,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
   app.add_option("--logits", setting.logits)->check(CLI::IsMember({"auto", "f32", "bf16"}));
+  app.add_option("--gradients", setting.gradients)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--layer-precision", setting.layerPrecision)->delimiter(',');
   app.add_option("--fp8-scaling", setting.fp8Scaling)
       ->check(CLI::IsMember({"tensor", "row", "block128"}));
@@ -169,6 +170,7 @@ std::string Setting::text() const {
   flag("attention", attention, plain.attention);
   flag("precision", precision, plain.precision);
   flag("logits", logits, plain.logits);
+  flag("gradients", gradients, plain.gradients);
   for (const std::string &rule : layerPrecision)
     text += " --layer-precision=" + rule;
   flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
@@ -237,6 +239,7 @@ CompileOptions Setting::compileOptions() const {
   compile.logits = logits == "f32"    ? LogitsFormat::F32
                    : logits == "bf16" ? LogitsFormat::BF16
                                       : LogitsFormat::Auto;
+  compile.gradients = gradients == "bf16" ? GradientFormat::BF16 : GradientFormat::F32;
   compile.layerPrecision = layerPrecision;
   compile.quantization = quantization();
   compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
@@ -306,8 +309,8 @@ std::vector<std::string> Setting::meshAxes() const {
 
 std::string Setting::oracleKey() const {
   const std::string numbers = fmt::format(
-      "{} {} {} {} {} {} {} {} {}", precision, logits, fmt::join(layerPrecision, ","), fp8Scaling,
-      fp8Amax, fp8AmaxHistory, fp8Format, fmt::join(fp8Keep, ","), fp8Least);
+      "{} {} {} {} {} {} {} {} {} {}", precision, logits, gradients, fmt::join(layerPrecision, ","),
+      fp8Scaling, fp8Amax, fp8AmaxHistory, fp8Format, fmt::join(fp8Keep, ","), fp8Least);
   const std::string updates =
       fmt::format("{} {} {} {} {} {} {} {} {} {}", accumulation, noClip, clip, normSpike,
                   groupNorms, batchFilter, evalBatch, average, fmt::join(freeze, ","), lora);

@@ -21,6 +21,7 @@ struct Setting {
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
   std::string logits = "auto";             ///< as hydrac's flag has it
+  std::string gradients = "f32";           ///< likewise
   std::vector<std::string> layerPrecision; ///< rules, as hydrac's flag has them
   std::string fp8Scaling = "tensor";       ///< of precision fp8
   std::string fp8Amax = "current";         ///< and of which steps; delayed: of programs that train
