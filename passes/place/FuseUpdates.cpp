@@ -41,15 +41,28 @@ class Update {
 public:
   Update(plan::MatmulOp matmul, DenseSet<Operation *> &taken) : matmul(matmul), taken(taken) {}
 
-  /// Marks the matmul, and puts the launches right behind it, where the last of them stands.
+  /// Marks the matmul, and puts the launches right behind it: where the last of them stands, or
+  /// else where it stands itself.
   bool fuse(const plan::KernelExpansionInterface &backends, TargetAttr target) {
-    if (!findLaunches() || !backends.canUseSums(matmul, launches, target) || writesOverRead() ||
-        !canMeet())
+    if (!findLaunches() || !backends.canUseSums(matmul, launches, target) || writesOverRead())
       return false;
-    plan::LaunchOp last = launches.back();
-    matmul->moveBefore(last);
-    for (plan::LaunchOp launch : ArrayRef(launches).drop_back())
-      launch->moveBefore(last);
+    if (canWait()) {
+      plan::LaunchOp last = launches.back();
+      matmul->moveBefore(last);
+      for (plan::LaunchOp launch : ArrayRef(launches).drop_back())
+        launch->moveBefore(last);
+    } else if (canComeEarly()) {
+      Operation *last = matmul;
+      for (plan::LaunchOp launch : launches)
+        raiseNames(launch, last);
+      for (plan::LaunchOp launch : launches) {
+        launch->moveAfter(last);
+        last = launch;
+      }
+      matmul->moveBefore(launches.front());
+    } else {
+      return false;
+    }
     matmul->setAttr(plan::kUpdatesAttr,
                     IntegerAttr::get(IntegerType::get(matmul.getContext(), 64), launches.size()));
     taken.insert(launches.begin(), launches.end());
@@ -89,7 +102,8 @@ private:
           for (auto [arg, how] : llvm::zip(step.getArgs(), step.getAccesses())) {
             const bool isPlace = step == launch && how == plan::kRead &&
                                  plan::sameElements(arg, to) && arg.getType() == to.getType();
-            const bool isItself = step == launch && arg == to && how != plan::kRead;
+            // What one launch writes lies apart, if only element by element.
+            const bool isItself = step == launch && how != plan::kRead;
             if (!isPlace && !isItself && overlap(arg, to))
               return true;
           }
@@ -97,8 +111,41 @@ private:
     return false;
   }
 
+  /// Whether all launches can run where the matmul stands. Those that write variables wait instead:
+  /// nothing is alive longer for it.
+  bool canComeEarly() const {
+    for (plan::LaunchOp launch : launches)
+      for (auto [to, access] : llvm::zip(launch.getArgs(), launch.getAccess()))
+        if (access != plan::kRead && !plan::placeOf(to).buffer.isTransient())
+          return false;
+    SmallVector<Operation *> passed;
+    auto next = launches.begin();
+    for (Operation *at = matmul->getNextNode(); next != launches.end(); at = at->getNextNode())
+      if (at != *next) {
+        if (isa<plan::BlockInterface>(at))
+          passed.push_back(at);
+      } else if (llvm::any_of(passed, [&](Operation *op) { return conflict(op, at); })) {
+        return false;
+      } else {
+        ++next;
+      }
+    return true;
+  }
+
+  /// Moves the buffers and views that an operation names behind another, which then is the last of
+  /// them.
+  static void raiseNames(Operation *op, Operation *&last) {
+    for (Value operand : op->getOperands())
+      if (Operation *named = operand.getDefiningOp();
+          named && named->getBlock() == last->getBlock() && last->isBeforeInBlock(named)) {
+        raiseNames(named, last);
+        named->moveAfter(last);
+        last = named;
+      }
+  }
+
   /// Whether the matmul and all launches can wait for the last one.
-  bool canMeet() const {
+  bool canWait() const {
     SmallVector<Operation *> waiting{matmul};
     auto next = launches.begin();
     for (Operation *at = matmul->getNextNode(); at != launches.back(); at = at->getNextNode())

@@ -33,7 +33,7 @@ struct Part {
 struct Update {
   RowProgram program;
   int64_t rows = 0, columns = 0, sums = 0;
-  RowType type = RowType::F32;        ///< of the gradient: f32, or sums are rounded to bf16
+  RowType type = RowType::F32;        ///< of what is summed: f32, or sums are rounded to bf16
   unsigned gradient = 0;              ///< among the inputs
   SmallVector<unsigned> reads, halves; ///< inputs: numbers of the domain, in f32 and in 16 bits
   SmallVector<unsigned> shared;        ///< inputs: those that all share
@@ -42,6 +42,15 @@ struct Update {
   SmallVector<unsigned> most;                ///< results: the largest number of each row
   SmallVector<Part> parts;                   ///< by their rows
 
+  /// Inputs and results in the order in which the kernel knows their matrices.
+  SmallVector<unsigned> readInOrder() const { return joined({reads, halves}); }
+  SmallVector<unsigned> writtenInOrder() const { return joined({wide, narrow, whole, bytes}); }
+  static SmallVector<unsigned> joined(std::initializer_list<ArrayRef<unsigned>> lists) {
+    SmallVector<unsigned> all;
+    for (ArrayRef<unsigned> list : lists)
+      llvm::append_range(all, list);
+    return all;
+  }
   /// Matrices whose pieces the copy engine brings; whose pieces it stores.
   size_t fetched() const { return reads.size() + halves.size(); }
   size_t stored() const { return wide.size() + narrow.size() + whole.size() + bytes.size(); }
@@ -62,6 +71,35 @@ struct Update {
 };
 
 bool isDense(Value value) { return typeOf(value).getLayout().isIdentity(); }
+
+/// Elements from one row of `columns` neighbours to the next, if that is what a value is.
+std::optional<int64_t> strideOfRows(Value value, int64_t columns) {
+  if (isDense(value))
+    return columns;
+  const MemRefType type = typeOf(value);
+  const SmallVector<int64_t> strides = plan::stridesOf(type);
+  int64_t dim = type.getRank(), inside = 1;
+  while (dim > 0 && inside < columns) {
+    --dim;
+    if (type.getDimSize(dim) > 1 && strides[dim] != inside)
+      return std::nullopt;
+    inside *= type.getDimSize(dim);
+  }
+  if (inside != columns)
+    return std::nullopt;
+  int64_t stride = columns, next = 0; // next: what the dimension in front has
+  while (dim > 0) {
+    --dim;
+    if (type.getDimSize(dim) == 1)
+      continue;
+    if (next == 0)
+      stride = strides[dim];
+    else if (strides[dim] != next)
+      return std::nullopt;
+    next = strides[dim] * type.getDimSize(dim);
+  }
+  return stride >= columns ? std::optional(stride) : std::nullopt;
+}
 
 /// Whether the copy engine reaches the rows of a matrix: they are of 16-byte pieces.
 bool hasPieces(Value matrix) {
@@ -143,8 +181,12 @@ bool sortArguments(Update &update) {
 bool isReachable(const Update &update, const Part &part) {
   plan::LaunchOp first = update.parts.front().launch, launch = part.launch;
   const auto isMatrix = [&](unsigned arg) {
+    constexpr int64_t kBytes = 16; // where the copy engine can begin
     Value value = launch.getArgs()[arg];
-    return isDense(value) && plan::alignmentOf(value) >= 16 &&
+    const std::optional<int64_t> stride = strideOfRows(value, update.columns);
+    return stride && stride == strideOfRows(first.getArgs()[arg], update.columns) &&
+           *stride * elementBytes(typeOf(value).getElementType()) % kBytes == 0 &&
+           plan::alignmentOf(value) >= kBytes &&
            typeOf(value).getNumElements() == part.rows * update.columns;
   };
   const unsigned results = update.program.inputs.size();
@@ -163,8 +205,7 @@ bool isReachable(const Update &update, const Part &part) {
          });
 }
 
-/// Whether the kernel multiplies such operands: of 16 bits a^T b, of 8 bits a b^T, with a scale
-/// each.
+/// Whether the kernel multiplies such operands: of 16 bits any, of 8 bits a b^T, with a scale each.
 bool hasOperands(plan::MatmulOp op) {
   const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB());
   if (isEightBitFloat(a.getElementType()))
@@ -172,7 +213,7 @@ bool hasOperands(plan::MatmulOp op) {
            op.getScaleA() && typeOf(op.getScaleA()).getNumElements() == 1 &&
            typeOf(op.getScaleB()).getNumElements() == 1;
   return isNarrowFloat(a.getElementType()) && a.getElementType() == b.getElementType() &&
-         op.getTransposeA() && !op.getTransposeB() && !op.getScaleA();
+         !op.getScaleA();
 }
 
 /// Nothing where there is no kernel for a matmul and those that use its sums.
@@ -266,9 +307,12 @@ struct UpdateTiles {
                  apply = numbers * bytes / rates.memoryBandwidth,
                  both = std::max(multiply, apply) + kExposed * std::min(multiply, apply);
     const auto turns = static_cast<double>(ceilDiv(count, blocks));
-    return rates.launchSeconds + multiply + (turns - 1) * both + apply;
+    return kBegin * rates.launchSeconds + multiply + (turns - 1) * both + apply;
   }
 
+  /// Until the first tile is multiplied maps are written, and the ring fills: as long as so many
+  /// launches.
+  static constexpr double kBegin = 4;
   /// What shows of the shorter of multiplying a tile and updating another, which share a
   /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums
   /// (docs/laboratory.md).
@@ -383,8 +427,23 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                    std::max<int64_t>(0, launcher.bytes() -
                                             2 * update.rows * update.columns *
                                                 elementBytes(typeOf(op.getC()).getElementType())));
-  const bool hasHalves = !update.halves.empty() || !update.whole.empty();
-  const std::string counted = formatv(", {0}, {1}", update.halves.size(), update.whole.size());
+  const bool isReadNext = llvm::all_of(update.writtenInOrder(), [&](unsigned result) {
+    return plan::placeOf(first.getArgs()[inputs + result]).buffer.isTransient();
+  });
+  SmallVector<int64_t> strides;
+  for (unsigned input : update.readInOrder())
+    strides.push_back(*strideOfRows(first.getArgs()[input], update.columns));
+  for (unsigned result : update.writtenInOrder())
+    strides.push_back(*strideOfRows(first.getArgs()[inputs + result], update.columns));
+  const bool hasStrides =
+      llvm::any_of(strides, [&](int64_t stride) { return stride != update.columns; });
+  const std::string places =
+      hasStrides ? ", " + listText(strides, [](int64_t stride) { return std::to_string(stride); })
+                 : std::string();
+  const bool hasHalves =
+      !update.halves.empty() || !update.whole.empty() || hasStrides || isReadNext;
+  const std::string counted = formatv(", {0}, {1}{2}", update.halves.size(), update.whole.size(),
+                                      isReadNext ? ", true" : "");
   LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
   launcher.launch(
@@ -396,14 +455,16 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                typeOfResults(update.narrow, RowType::BF16),
                typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32),
                hasHalves ? counted : "") +
-       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}{8}};\n", ends, reads, wide, narrow, bytes,
-               most, found, counts, hasHalves ? ", " + halves : "") +
+       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}{8}{9}};\n", ends, reads, wide, narrow, bytes,
+               most, found, counts, hasHalves ? ", " + halves : "", places) +
        scale + text.shared +
-       formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}>({6}, {7}, tensors, {8}, [=](float sum, "
+       formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}, {10}, {11}>({6}, {7}, tensors, {8}, "
+               "[=](float sum, "
                "const auto &read, const auto &half, auto &wide, auto &narrow, auto &whole, "
                "auto &byte, auto &most) {{\n{9}});",
                update.rows, update.columns, update.sums, kTileColumns, tiles.stages, tiles.buffers,
-               a, b, scratch, text.each))
+               a, b, scratch, text.each, op.getTransposeA() ? "false" : "true",
+               op.getTransposeB() ? "true" : "false"))
           .str(),
       shape, arguments.values, arguments.access);
   launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(UpdateTiles::kExposed));

@@ -18,6 +18,9 @@
 // maps; learning rate and guard once.
 // KERNELS: plan.kernel @[[UPDATE:update_matmul_[0-9]+]] rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}(const bf16 * a0, const bf16 * a1, const float * a2, const unsigned char * a3, const float * a4, const float * a5, float * a6, float * a7, bf16 * a8, bf16 * a9, unsigned char * a10) { waitForEarlier(); const hopper_update::Tensors<2, 1, 1, 1, 0, 0, 1, bf16, e4m3, float> tensors = {{[{][{]}}128, 256}, {{[{][{]}}a4}, {a5}}, {{[{][{]}}a6}, {a7}}, {{[{][{]}}a8}, {a9}}, {{[{][{]}}}, {}}, {{[{][{]}}}, {}}, nullptr, nullptr};
 // KERNELS-SAME: updateHopper<256, 64, 512, 128,
+// KERNELS: plan.kernel @update_matmul_{{[0-9]+}} rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}hopper_update::Tensors<1, 0, 0, 2, 0, 0, 1, bf16, e4m3, float, 1, 0, true> tensors = {{[{][{]}}512}, {{.*}}, {128, 128, 128}};
+// KERNELS-SAME: updateHopper<512, 64, 96, 128, {{[0-9]+}}, {{[0-9]+}}, true, false>
+// KERNELS-SAME: rounded<bf16>(float(sum))
 // KERNELS-LABEL: plan.program @train
 // KERNELS-NOT: plan.matmul
 // KERNELS-NOT: plan.launch @sgd
@@ -68,6 +71,22 @@
 // CHECK-LABEL: plan.program @uneven
 // CHECK-NOT: plan.updates
 // CHECK-LABEL: plan.program @divided
+// CHECK-NOT: plan.updates
+
+// Nor is it a gradient alone: what a matmul makes of a gradient's derivative stays in registers too. Here the weight it reads is written
+// over before the group, which comes early then, with the views that it names. What is read and written are halves of rows of 128; sums
+// are rounded first, as they were stored.
+// CHECK-LABEL: plan.program @derivative
+// CHECK: plan.view %{{.*}} plus 64 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+// CHECK: plan.matmul(%{{[^ ]*}} : memref<512x96xbf16>, %[[WEIGHT:[^ ]*]] : memref<96x64xbf16>) -> ({{.*}}plan.updates = 1 : i64
+// CHECK-NEXT: plan.launch @gated(
+// CHECK: plan.fill 1.000000e+00 -> (%[[WEIGHT]]
+// KERNELS-LABEL: plan.program @derivative
+// KERNELS-NOT: plan.matmul
+// KERNELS: plan.launch @update_matmul_{{[0-9]+}}(read %{{.*}} : memref<512x96xbf16>, read %{{.*}} : memref<96x64xbf16>, write %{{.*}} : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %{{.*}} : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, read %{{.*}} : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write
+
+// Not where what the group reads is made behind the matmul, and the matmul cannot wait.
+// CHECK-LABEL: plan.program @between
 // CHECK-NOT: plan.updates
 plan.module @m {
   plan.kernel @sgd rows 128 grain 1 [memref<128x64xf32>, memref<128x64xf32>, memref<f32>, memref<i1>, memref<128x64xf32>, memref<128x64xbf16>] {
@@ -143,6 +162,20 @@ plan.module @m {
       %10 = hydra.neg %8 : tensor<96xbf16>
       %9 = hydra.quantize %5, %arg2 format = f8E4M3FN : tensor<96x256xbf16>, tensor<f32>
       hydra.yield %4, %10, %9 : tensor<96x256xf32>, tensor<96xbf16>, tensor<96x256xf8E4M3FN>
+    }
+  }
+  plan.kernel @gated rows 512 grain 1 [memref<4x128x64xbf16>, memref<4x128x64xbf16, strided<[16384, 128, 1]>>, memref<4x128x64xbf16, strided<[16384, 128, 1]>>, memref<4x128x64xbf16, strided<[16384, 128, 1]>>] {
+    %0 = plan.outer : tensor<4x128x64xbf16>
+    %1 = plan.outer : tensor<4x128x64xbf16>
+    %2:2 = hydra.fused rows = [4, 128] inner = [64] (%arg0 = %0, %arg1 = %1) : tensor<4x128x64xbf16>, tensor<4x128x64xbf16> {
+      %3 = hydra.cast %arg0 to = f32 : tensor<4x128x64xbf16>
+      %4 = hydra.cast %arg1 to = f32 : tensor<4x128x64xbf16>
+      %5 = hydra.mul %3, %4 : tensor<4x128x64xf32>, tensor<4x128x64xf32>
+      %6 = hydra.cast %5 to = bf16 : tensor<4x128x64xf32>
+      %7 = hydra.silu %4 : tensor<4x128x64xf32>
+      %8 = hydra.mul %3, %7 : tensor<4x128x64xf32>, tensor<4x128x64xf32>
+      %9 = hydra.cast %8 to = bf16 : tensor<4x128x64xf32>
+      hydra.yield %6, %9 : tensor<4x128x64xbf16>, tensor<4x128x64xbf16>
     }
   }
   %gate = plan.buffer persistent param : memref<128x64xf32>
@@ -270,5 +303,43 @@ plan.module @m {
     plan.launch @negated(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
     plan.output "most" = %most : memref<96xbf16>
     plan.output "q" = %q : memref<96x256xf8E4M3FN>
+  }
+  plan.program @derivative {
+    %dy = plan.buffer transient other : memref<512x96xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x96xbf16>
+    %w2 = plan.buffer transient other : memref<96x64xbf16>
+    plan.input "w2" = %w2 values 0 : memref<96x64xbf16>
+    %pair = plan.buffer transient other : memref<4x128x128xbf16>
+    plan.input "both" = %pair values 0 : memref<4x128x128xbf16>
+    %dh = plan.buffer transient act.grad : memref<512x64xbf16>
+    plan.matmul(%dy : memref<512x96xbf16>, %w2 : memref<96x64xbf16>) -> (%dh : memref<512x64xbf16>) {label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.fill 1.0 -> (%w2 : memref<96x64xbf16>) {label = "fill"}
+    %dh3 = plan.view %dh plus 0 : memref<512x64xbf16> to memref<4x128x64xbf16>
+    %half = plan.view %pair plus 64 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    %made = plan.buffer transient act.grad : memref<4x128x128xbf16>
+    %dgate = plan.view %made plus 0 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    %dup = plan.view %made plus 64 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    plan.launch @gated(read %dh3 : memref<4x128x64xbf16>, read %half : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dgate : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dup : memref<4x128x64xbf16, strided<[16384, 128, 1]>>)
+    plan.output "made" = %made : memref<4x128x128xbf16>
+    plan.output "w2" = %w2 : memref<96x64xbf16>
+  }
+  plan.program @between {
+    %dy = plan.buffer transient other : memref<512x96xbf16>
+    plan.input "dy" = %dy values 0 : memref<512x96xbf16>
+    %w2 = plan.buffer transient other : memref<96x64xbf16>
+    plan.input "w2" = %w2 values 0 : memref<96x64xbf16>
+    %pair = plan.buffer transient other : memref<4x128x128xbf16>
+    %dh = plan.buffer transient act.grad : memref<512x64xbf16>
+    plan.matmul(%dy : memref<512x96xbf16>, %w2 : memref<96x64xbf16>) -> (%dh : memref<512x64xbf16>) {label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.fill 1.0 -> (%w2 : memref<96x64xbf16>) {label = "fill"}
+    plan.fill 1.0 -> (%pair : memref<4x128x128xbf16>) {label = "fill"}
+    %dh3 = plan.view %dh plus 0 : memref<512x64xbf16> to memref<4x128x64xbf16>
+    %half = plan.view %pair plus 64 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    %made = plan.buffer transient act.grad : memref<4x128x128xbf16>
+    %dgate = plan.view %made plus 0 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    %dup = plan.view %made plus 64 : memref<4x128x128xbf16> to memref<4x128x64xbf16, strided<[16384, 128, 1]>>
+    plan.launch @gated(read %dh3 : memref<4x128x64xbf16>, read %half : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dgate : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dup : memref<4x128x64xbf16, strided<[16384, 128, 1]>>)
+    plan.output "made" = %made : memref<4x128x128xbf16>
+    plan.output "w2" = %w2 : memref<96x64xbf16>
   }
 }

@@ -1,7 +1,8 @@
-// The gradient of a matrix, and what is done with each of its numbers: c is not stored; the group behind it (an
-// optimizer's update) takes its numbers from the registers that they were summed in, with those at the same place in
-// other matrices. Of operands of 16 bits c is a^T b, of 8 bits a b^T: then what is summed lies along rows, and every 128
-// of it are summed apart (tensor cores keep fewer bits of sums of 8-bit numbers than f32 has) and added to the others.
+// A matmul, and what is done with each of its numbers: c is not stored; the group behind it (an optimizer's update of the
+// gradient of a matrix, or the derivative of a gated activation) takes its numbers from the registers that they were summed
+// in, with those at the same place in other matrices. What is summed lies along the rows of an operand (`ALines`,
+// `BLines`) or along its columns; of 8 bits along rows, and every 128 of it are summed apart (tensor cores keep fewer bits
+// of sums of 8-bit numbers than f32 has) and added to the others.
 //
 // Tiles are 128 rows and `Width` columns of c, taken in turn by as many blocks as there are multiprocessors. One warp
 // has the copy engine fill a ring of stages with operands, as in matmul_hopper.cuh. Two warpgroups have a tile each, in
@@ -143,7 +144,7 @@ HYDRA_BYTE_MATMUL(e5m2, e5m2)
 
 /// The sums of a stage, of 16 bits: they still run when the next one is begun, and those of the last stage are done.
 /// Of 8 bits they are done.
-template <typename A, typename B, int Width, int Halves>
+template <typename A, typename B, int Width, bool ALines, bool BLines, int Halves>
 __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], uint32 a, uint32 b, bool isFirst) {
   if constexpr (sizeof(A) == 1) {
 #pragma unroll
@@ -163,16 +164,17 @@ __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], 
     for (int k = 0; k < kDepth / 16; ++k)
 #pragma unroll
       for (int half = 0; half < Halves; ++half)
-        WideMatmul<A, Width>::template run<true, true>(c[half], rowsSummed(a + half * kBlockBytes, k),
-                                                       rowsSummed(b, k), !isFirst || k > 0);
+        WideMatmul<A, Width>::template run<!ALines, !BLines>(
+            c[half], ALines ? columnsSummed(a + half * kBlockBytes, k) : rowsSummed(a + half * kBlockBytes, k),
+            BLines ? columnsSummed(b, k) : rowsSummed(b, k), !isFirst || k > 0);
     commitMatmuls();
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
   }
 }
 
 /// A warpgroup: every second tile of the block is its own.
-template <int Rows, int Columns, int Sums, int Width, typename A, typename B, typename Tensors, typename Block,
-          typename Update>
+template <int Rows, int Columns, int Sums, int Width, bool ALines, bool BLines, typename A, typename B,
+          typename Tensors, typename Block, typename Update>
 __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Update &update, int group) {
   using Tiles = Tiles<Rows, Columns, Width>;
   constexpr int steps = (Sums + kSummed<A> - 1) / kSummed<A>, halves = kHeight / kPieceRows;
@@ -196,7 +198,7 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
     for (int step = 0; step < steps; ++step, ring.next()) {
       ring.awaitFull();
       const uint32 a = block.stages + ring.stage * Block::stageBytes;
-      multiplyStage<A, B, Width>(c, a, a + Block::aBytes, step == 0);
+      multiplyStage<A, B, Width, ALines, BLines>(c, a, a + Block::aBytes, step == 0);
       if (step > 0 && threadIdx.x % 32 == 0)
         arrive(ring.empty(ring.last()));
     }
@@ -248,12 +250,12 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
 
 } // namespace hopper_update
 
-/// c = a^T b, of 8 bits a b^T: [Rows, Columns], summed over `Sums` rows or columns of a and b. update(number, read, half,
-/// wide, narrow, whole, byte, most) takes a number of c and those at its place that `tensors` reads, of 16 bits their
-/// bits, and gives those that it writes.
+/// c: [Rows, Columns], summed over `Sums` of a and b, along the rows of each (`ALines`, `BLines`) or its columns.
+/// update(number, read, half, wide, narrow, whole, byte, most) takes a number of c and those at its place that `tensors`
+/// reads, of 16 bits their bits, and gives those that it writes.
 /// `scratch`: 2 + Tensors::maps maps of 128 bytes for each block.
-template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, typename A, typename B, typename Tensors,
-          typename Update>
+template <int Rows, int Columns, int Sums, int Width, int Stages, int Buffers, bool ALines, bool BLines, typename A,
+          typename B, typename Tensors, typename Update>
 __device__ __forceinline__ void updateHopper(const A *a, const B *b, const Tensors &tensors, unsigned char *scratch,
                                              const Update &update) {
   using namespace hopper_update;
@@ -262,13 +264,13 @@ __device__ __forceinline__ void updateHopper(const A *a, const B *b, const Tenso
   const hopper_update::Block<Width, Stages, Buffers, Tensors> block(blocks1024);
   unsigned char *maps = scratch + int64(blockIdx.x) * (2 + Tensors::maps) * kMapBytes,
                 *readMaps = maps + 2 * kMapBytes, *storeMaps = readMaps + Tensors::parts * Tensors::fetches * kMapBytes;
-  writeMaps<Rows, Columns, Sums>(block, a, b, tensors, maps);
+  writeMaps<Rows, Columns, Sums, ALines, BLines>(block, a, b, tensors, maps);
   block.init();
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
   if (group == kGroups) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (warp == 0)
-      fetchOperands<Rows, Columns, Sums, Width, A>(block, maps);
+      fetchOperands<Rows, Columns, Sums, Width, ALines, BLines, A>(block, maps);
     else if (warp == 1)
       fetchPieces<Rows, Columns, Width>(block, tensors, readMaps);
     else if (warp == 2)
@@ -277,7 +279,7 @@ __device__ __forceinline__ void updateHopper(const A *a, const B *b, const Tenso
       giveLargest<Rows, Columns, Width>(block, tensors);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    multiplyAndUpdate<Rows, Columns, Sums, Width, A, B, Tensors>(block, update, group);
+    multiplyAndUpdate<Rows, Columns, Sums, Width, ALines, BLines, A, B, Tensors>(block, update, group);
   }
 }
 

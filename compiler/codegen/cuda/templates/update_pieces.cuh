@@ -13,13 +13,16 @@ constexpr int kPieceRows = 64, kPieceColumns = 32, kPiece = kPieceRows * kPieceC
 /// Where a group finds what it reads, in f32 and as numbers of 16 bits (`Halves`), and puts what it makes: in f32, in 16
 /// bits, first as O and then as integers (`Wholes`), as Q of 8, and as M the largest of each `Run` numbers. Rows of c are in parts, one behind the other, each with matrices of its own, of as many
 /// columns as c. `ends`: of parts, multiples of 64 but for the last. `found`: of c, what is known of the largest
-/// numbers, and `counts`: how many tiles have added to 128 rows; zeros, before and after.
+/// numbers, and `counts`: how many tiles have added to 128 rows; zeros, before and after. `stride`: numbers between rows
+/// of what is read, in f32 and in 16 bits, and of what is written; 0 where rows follow each other. `Soon`: what is made
+/// is read next.
 template <int Parts, int Reads, int Wides, int Narrows, int Bytes, int Mosts, int Run, typename O, typename Q,
-          typename M, int Halves = 0, int Wholes = 0>
+          typename M, int Halves = 0, int Wholes = 0, bool Soon = false>
 struct Tensors {
   static constexpr int parts = Parts, reads = Reads, halves = Halves, fetches = Reads + Halves, wides = Wides,
                        narrows = Narrows, wholes = Wholes, of16 = Narrows + Wholes, bytes = Bytes, mosts = Mosts,
                        run = Run, writes = Wides + of16 + Bytes;
+  static constexpr bool soon = Soon;
   static constexpr int maps = Parts * (fetches + writes), slots = Reads > Wides ? Reads : Wides,
                        slots16 = Halves > of16 ? Halves : of16;
   using Narrow = O;
@@ -32,6 +35,7 @@ struct Tensors {
   M *most[Parts][Mosts + 1];
   uint32 *found, *counts;
   const void *half[Parts][Halves + 1];
+  uint32 stride[fetches + writes];
 
   /// Where what the group makes lies in a buffer: wide numbers in the place of what was read, then others.
   static __device__ __forceinline__ constexpr int placeOf(int i) {
@@ -63,6 +67,12 @@ struct Tensors {
 __device__ __forceinline__ uint64 evictFirst() {
   uint64 policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+/// A piece that the next kernel reads.
+__device__ __forceinline__ uint64 evictNormally() {
+  uint64 policy;
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
 __device__ __forceinline__ void copyBoxOnce(uint32 to, const unsigned char *map, int column, int row, uint32 barrier,
@@ -186,50 +196,59 @@ struct MapWriter {
   int number = 0;
 
   template <int Bytes, int Line>
-  __device__ __forceinline__ void write(const void *base, uint32 rows, uint32 columns, uint32 boxRows) {
+  __device__ __forceinline__ void write(const void *base, uint32 rows, uint32 columns, uint32 boxRows,
+                                        uint32 stride = 0) {
     const int warp = threadIdx.x / 32;
     if (number++ % kWarps == warp)
-      writeMap<Bytes, Line>(images + warp * kMapBytes, to, Matrices{base, columns, rows, 1, uint64(columns) * Bytes},
-                            boxRows);
+      writeMap<Bytes, Line>(images + warp * kMapBytes, to,
+                            Matrices{base, columns, rows, 1, uint64(stride > 0 ? stride : columns) * Bytes}, boxRows);
     to += kMapBytes;
   }
 };
 
 /// The maps of operands, of what is read and of what is written, each by one of the warps: to write one takes longer than
 /// a microsecond.
-template <int Rows, int Columns, int Sums, typename Block, typename A, typename B, typename Tensors>
+template <int Rows, int Columns, int Sums, bool ALines, bool BLines, typename Block, typename A, typename B,
+          typename Tensors>
 __device__ __forceinline__ void writeMaps(const Block &block, const A *a, const B *b, const Tensors &tensors,
                                           unsigned char *maps) {
   MapWriter writer{block.images, maps};
-  if constexpr (sizeof(A) == 1) {
-    writer.template write<1, kLine>(a, Rows, Sums, kHeight);
-    writer.template write<1, kLine>(b, Columns, Sums, Block::fetched);
-  } else {
-    writer.template write<2, kLine>(a, Sums, Rows, kDepth);
-    writer.template write<2, kLine>(b, Sums, Columns, kDepth);
-  }
+  constexpr int bytes = sizeof(A);
+  if constexpr (ALines)
+    writer.template write<bytes, kLine>(a, Rows, Sums, kHeight);
+  else
+    writer.template write<bytes, kLine>(a, Sums, Rows, kDepth);
+  if constexpr (BLines)
+    writer.template write<bytes, kLine>(b, Columns, Sums, Block::fetched);
+  else
+    writer.template write<bytes, kLine>(b, Sums, Columns, kDepth);
+  const auto strideOf = [&](int i) { return tensors.stride[i]; };
 #pragma unroll
   for (int part = 0; part < Tensors::parts; ++part) {
     const uint32 rows = tensors.ends[part] - tensors.begin(part);
 #pragma unroll
     for (int i = 0; i < Tensors::reads; ++i)
-      writer.template write<4, 4 * kPieceColumns>(tensors.read[part][i], rows, Columns, kPieceRows);
+      writer.template write<4, 4 * kPieceColumns>(tensors.read[part][i], rows, Columns, kPieceRows, strideOf(i));
 #pragma unroll
     for (int i = 0; i < Tensors::halves; ++i)
-      writer.template write<2, 2 * kPieceColumns>(tensors.half[part][i], rows, Columns, kPieceRows);
+      writer.template write<2, 2 * kPieceColumns>(tensors.half[part][i], rows, Columns, kPieceRows,
+                                                     strideOf(Tensors::reads + i));
   }
 #pragma unroll
   for (int part = 0; part < Tensors::parts; ++part) {
     const uint32 rows = tensors.ends[part] - tensors.begin(part);
 #pragma unroll
     for (int i = 0; i < Tensors::wides; ++i)
-      writer.template write<4, 4 * kPieceColumns>(tensors.wide[part][i], rows, Columns, kPieceRows);
+      writer.template write<4, 4 * kPieceColumns>(tensors.wide[part][i], rows, Columns, kPieceRows,
+                                                     strideOf(Tensors::fetches + i));
 #pragma unroll
     for (int i = 0; i < Tensors::of16; ++i)
-      writer.template write<2, 2 * kPieceColumns>(tensors.narrow[part][i], rows, Columns, kPieceRows);
+      writer.template write<2, 2 * kPieceColumns>(tensors.narrow[part][i], rows, Columns, kPieceRows,
+                                                     strideOf(Tensors::fetches + Tensors::wides + i));
 #pragma unroll
     for (int i = 0; i < Tensors::bytes; ++i)
-      writer.template write<1, kPieceColumns>(tensors.byte[part][i], rows, Columns, kPieceRows);
+      writer.template write<1, kPieceColumns>(tensors.byte[part][i], rows, Columns, kPieceRows,
+                                                 strideOf(Tensors::fetches + Tensors::wides + Tensors::of16 + i));
   }
 }
 /// A map that another warp has written.
@@ -238,10 +257,9 @@ __device__ __forceinline__ void acquireMap(const unsigned char *map) {
 }
 
 /// The warp that has operands fetched.
-template <int Rows, int Columns, int Sums, int Width, typename A, typename Block>
+template <int Rows, int Columns, int Sums, int Width, bool ALines, bool BLines, typename A, typename Block>
 __device__ __forceinline__ void fetchOperands(const Block &block, const unsigned char *maps) {
   using Tiles = Tiles<Rows, Columns, Width>;
-  constexpr bool alongRows = sizeof(A) == 1; // what is summed
   acquireMap(maps);
   acquireMap(maps + kMapBytes);
   auto ring = block.ring();
@@ -251,13 +269,16 @@ __device__ __forceinline__ void fetchOperands(const Block &block, const unsigned
       ring.awaitEmpty();
       const uint32 to = block.stages + ring.stage * Block::stageBytes;
       arriveExpecting(ring.full(), Block::stageBytes);
-      if constexpr (alongRows) {
+      if constexpr (ALines) {
         copyBox(to, maps, k, tile.row, 0, ring.full());
-        copyBox(to + Block::aBytes, maps + kMapBytes, k, tile.column, 0, ring.full());
       } else {
 #pragma unroll
         for (int i = 0; i < kHeight; i += kBlock)
           copyBox(to + i * kLine, maps, tile.row + i, k, 0, ring.full());
+      }
+      if constexpr (BLines) {
+        copyBox(to + Block::aBytes, maps + kMapBytes, k, tile.column, 0, ring.full());
+      } else {
 #pragma unroll
         for (int i = 0; i < Block::fetched; i += kBlock)
           copyBox(to + Block::aBytes + i * kLine, maps + kMapBytes, tile.column + i, k, 0, ring.full());
@@ -297,7 +318,7 @@ __device__ __forceinline__ void storePieces(const Block &block, const Tensors &t
 #pragma unroll
   for (int i = 0; i < Tensors::parts * Tensors::writes; ++i)
     acquireMap(maps + i * kMapBytes);
-  const uint64 policy = evictFirst();
+  const uint64 policy = Tensors::soon ? evictNormally() : evictFirst();
   auto buffers = block.buffers();
   int before = -1;
   for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
