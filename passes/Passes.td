@@ -1004,7 +1004,12 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
     For GPUs with matmuls of warpgroups (`wgmma`). The gradient of a matrix that only updates read (an optimizer's group, with
     the guard and the copy in bf16 or in 8 bits) is not stored: the matmul that sums it, of operands of 16 or of 8 bits with a
     scale each, gives each of its numbers to the group from registers. Of AdamW that is 26 bytes for a parameter instead of 34, which
-    memory moves while tensor cores work on the next tile. With a clip, accumulation, ranks, or a scaled loss something else reads gradients, and nothing is fused.
+    memory moves while tensor cores work on the next tile. With a clip, accumulation, ranks, or a scaled loss something else reads gradients, and
+    no update is fused.
+
+    So are sums that only another group reads, such as what flows back through a layer to a gated activation, whose derivative then takes it
+    from registers, beside what it reads of the forward pass. Results may be parts of longer rows. Sums are rounded as they would have been to be stored.
+    The matmul waits for the group, or, where it cannot (an update of the weight that it reads stands between), the group comes early.
 
     Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is. It takes groups that work number by
     number; they may find the largest number of each of their rows, as `hydra-keep-quantized` does for the history. Rows of a matrix may
@@ -1012,7 +1017,7 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
     matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
     It is fused where that is faster by the target's rates: a turn of tiles costs as much for one block as for all, so matrices of few tiles
     stay apart (UpdateSteps.cpp). Moments on the host (`--offload=optimizer`) stay apart too.
-    *Numerics-changing*: sums of a matmul may go in another order than the library's, and divisions and roots of an update are within a unit
+    *Numerics-changing*: sums of a matmul may go in another order than the library's, and divisions and roots are within a unit
     in the last place. All else has the operations of the group, in its order.
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];

@@ -1,4 +1,5 @@
-// hydra-fuse-updates: gradients of matrices are used where they are summed.
+// hydra-fuse-updates: gradients of matrices, and other sums of matmuls, are used where they are
+// summed.
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/KernelExpansion.h"

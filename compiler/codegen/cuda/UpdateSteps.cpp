@@ -1,4 +1,5 @@
-// Which gradients of matrices are used where they are summed, and how that is cut into blocks.
+// Which gradients of matrices, and other sums of matmuls, are used where they are summed, and how
+// that is cut into blocks.
 #include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/NodeText.h"
