@@ -11,8 +11,6 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <cmath>
-
 using namespace mlir;
 using llvm::formatv;
 
@@ -420,17 +418,12 @@ private:
   void rotate(unsigned number, const RowNode &node, const SliceTensor &tensor) {
     const Rotation &r = node.rotation;
     const int64_t pairs = columns / 2;
-    std::string frequencies;
-    for (int64_t i = 0; i < pairs; ++i)
-      frequencies +=
-          (i > 0 ? ", " : "") +
-          doubleText(std::pow(r.base, -static_cast<double>(i) / static_cast<double>(pairs)));
     const std::string position = formatv("uint32({0})", name(node.inputs[0]));
     text +=
-        formatv("static constexpr double frequencies{0}[] = {{{1}};\n"
-                "const double position{0} = {2};\nfloat n{0}[{3}];\n",
-                number, frequencies,
-                r.period > 0 ? formatv("{0} % {1}u", position, r.period).str() : position, parts);
+        frequenciesText(formatv("frequencies{0}", number), r, pairs) +
+        formatv("const double position{0} = {1};\nfloat n{0}[{2}];\n", number,
+                r.period > 0 ? formatv("{0} % {1}u", position, r.period).str() : position, parts)
+            .str();
     const std::string isFirst =
                           r.halfSplit ? formatv("column < {0}", pairs).str() : "column % 2 == 0",
                       other =

@@ -1,8 +1,12 @@
 // Which functions of templates/ and of CUDA compute a node.
 #include "compiler/codegen/cuda/NodeText.h"
 
+#include "compiler/codegen/cuda/StepLauncher.h"
+
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 using llvm::formatv;
@@ -105,6 +109,15 @@ std::string loadedText(RowType type, const std::string &element) {
   if (isFloat(type))
     return "widen(" + element + ")";
   return type == RowType::I1 ? element + " != 0" : element;
+}
+
+std::string frequenciesText(const std::string &name, const Rotation &rotation, int64_t pairs) {
+  std::string numbers;
+  for (int64_t i = 0; i < pairs; ++i)
+    numbers +=
+        (i > 0 ? ", " : "") +
+        doubleText(std::pow(rotation.base, -static_cast<double>(i) / static_cast<double>(pairs)));
+  return "static constexpr double " + name + "[] = {" + numbers + "};\n";
 }
 
 } // namespace hydra::cuda

@@ -25,4 +25,7 @@ std::string castText(RowType type, const std::string &x);
 llvm::StringRef numberType(RowType type);
 std::string loadedText(RowType type, const std::string &element);
 
+/// The table `name` of the frequencies of pairs of numbers that are rotated.
+std::string frequenciesText(const std::string &name, const Rotation &rotation, int64_t pairs);
+
 } // namespace hydra::cuda

@@ -94,6 +94,14 @@ __device__ __forceinline__ float smaller(float x, float y) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
   return z;
 }
+/// As generated kernels have them: the angle less whole turns in f64, then the special function unit.
+__device__ __forceinline__ void sineAndCosine(double angle, float &sine, float &cosine) {
+  constexpr double magic = 0x1.8p52; // adding it rounds to an integer
+  const double turns = __dsub_rn(__fma_rn(angle, 0x1.45f306dc9c883p-3, magic), magic);
+  const float rest = float(__fma_rn(turns, -0x1.921fb54442d18p2, angle));
+  asm("sin.approx.f32 %0, %1;" : "=f"(sine) : "f"(rest));
+  asm("cos.approx.f32 %0, %1;" : "=f"(cosine) : "f"(rest));
+}
 constexpr float kLog2e = 1.44269504f;
 #define INFINITY __int_as_float(0x7f800000)
 

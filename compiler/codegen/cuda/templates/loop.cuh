@@ -33,12 +33,8 @@ __device__ __forceinline__ float sigmoid(float x) {
 /// One number of a pair that is turned by an angle, as generated kernels do it: of the first of both `minus` is true, or of
 /// the second where it is turned back.
 __device__ __forceinline__ float turned(float x, float other, double angle, bool minus) {
-  constexpr double magic = 0x1.8p52; // adding it rounds to an integer
-  const double turns = __dsub_rn(__fma_rn(angle, 0x1.45f306dc9c883p-3, magic), magic);
-  const float rest = float(__fma_rn(turns, -0x1.921fb54442d18p2, angle));
   float sin, cos;
-  asm("sin.approx.f32 %0, %1;" : "=f"(sin) : "f"(rest));
-  asm("cos.approx.f32 %0, %1;" : "=f"(cos) : "f"(rest));
+  sineAndCosine(angle, sin, cos);
   return __fadd_rn(__fmul_rn(x, cos), __fmul_rn(other, minus ? -sin : sin));
 }
 
