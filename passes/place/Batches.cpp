@@ -1,6 +1,8 @@
 // What steps that become one have in common.
 #include "passes/place/Batches.h"
 
+#include "dialects/plan/Ordering.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -20,6 +22,24 @@ std::string commonPath(StringRef a, StringRef b) {
     common = joinPaths(common, x == y ? x : "*");
   }
   return common;
+}
+
+bool overlap(Value a, Value b) {
+  return plan::placeOf(a).buffer == plan::placeOf(b).buffer &&
+         support::overlap(plan::bytesOf(a), plan::bytesOf(b));
+}
+
+bool conflict(Operation *a, Operation *b) {
+  const SmallVector<plan::BufferUse> ofA = plan::usesOf(a), ofB = plan::usesOf(b);
+  return llvm::any_of(ofA, [&](const plan::BufferUse &x) {
+    return llvm::any_of(ofB, [&](const plan::BufferUse &y) {
+      // Iterations of loops move buffers.
+      const bool meet = a->getNumRegions() + b->getNumRegions() == 0
+                            ? overlap(x.value, y.value)
+                            : plan::placeOf(x.value).buffer == plan::placeOf(y.value).buffer;
+      return meet && (x.writes || y.writes);
+    });
+  });
 }
 
 void moveBefore(Value value, Operation *at) {

@@ -3,7 +3,6 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/BufferUsers.h"
 #include "dialects/plan/KernelExpansion.h"
-#include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
 
@@ -15,26 +14,6 @@ namespace hydra {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// Whether two values have bytes in common.
-bool overlap(Value a, Value b) {
-  return plan::placeOf(a).buffer == plan::placeOf(b).buffer &&
-         support::overlap(plan::bytesOf(a), plan::bytesOf(b));
-}
-
-/// Whether one of the two writes what the other uses.
-bool conflict(Operation *a, Operation *b) {
-  const SmallVector<plan::BufferUse> ofA = plan::usesOf(a), ofB = plan::usesOf(b);
-  return llvm::any_of(ofA, [&](const plan::BufferUse &x) {
-    return llvm::any_of(ofB, [&](const plan::BufferUse &y) {
-      // Iterations of loops move buffers.
-      const bool meet = a->getNumRegions() + b->getNumRegions() == 0
-                            ? overlap(x.value, y.value)
-                            : plan::placeOf(x.value).buffer == plan::placeOf(y.value).buffer;
-      return meet && (x.writes || y.writes);
-    });
-  });
-}
 
 /// A matmul and the launches that use its result. `taken`: those that use another's already; what
 /// reads two gradients, of a weight that is used twice, can be in the epilogue of one alone.
