@@ -90,6 +90,14 @@ struct Expansion : plan::KernelExpansionInterface {
              backend->canUseSums(matmul, launches, target);
     });
   }
+
+  bool canRotateGradients(plan::AttentionGradOp op, ArrayRef<plan::LaunchOp> launches,
+                          TargetAttr target) const override {
+    return llvm::any_of(backends(), [&](const TargetBackend *backend) {
+      return backend->name() == target.getBackend() &&
+             backend->canRotateGradients(op, launches, target);
+    });
+  }
 };
 
 } // namespace

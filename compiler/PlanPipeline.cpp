@@ -132,6 +132,7 @@ TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target)
 bool wantsAddedProducts(Options options) { return wantsOf(options).addedProducts; }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsComputedOperands(Options options) { return wantsOf(options).computedOperands; }
+bool wantsRotatedGradients(Options options) { return wantsOf(options).rotatedGradients; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
 bool wantsStreams(Options options) {
@@ -407,6 +408,8 @@ const std::vector<Stage> &stages() {
       {P::Plan, false, 2, false, false, [](Options) { return createFuseOperands(); },
        wantsComputedOperands},
       {P::Plan, false, 2, true, true, [](Options) { return createFuseUpdates(); }, wantsUsedSums},
+      {P::Plan, false, 2, true, false, [](Options) { return createFuseRotations(); },
+       wantsRotatedGradients},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },

@@ -52,6 +52,8 @@ public:
     bool computedOperands = false;
     /// hydra-fuse-updates: there are matmuls whose sums are used where they are made.
     bool usedSums = false;
+    /// hydra-fuse-rotations: there are kernels of attention that rotate gradients.
+    bool rotatedGradients = false;
     /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
     /// and fills are launches, and one can do several.
     bool batchedLaunches = false;
@@ -91,6 +93,13 @@ public:
   /// Whether launches can use the sums of a matmul where they are made
   /// (dialects/plan/KernelExpansion.h).
   virtual bool canUseSums(plan::MatmulOp, llvm::ArrayRef<plan::LaunchOp>, TargetAttr) const {
+    return false;
+  }
+
+  /// Whether kernels of attention_grad can store gradients as launches would rotate them
+  /// (dialects/plan/KernelExpansion.h).
+  virtual bool canRotateGradients(plan::AttentionGradOp, llvm::ArrayRef<plan::LaunchOp>,
+                                  TargetAttr) const {
     return false;
   }
 

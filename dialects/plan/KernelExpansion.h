@@ -1,5 +1,5 @@
-// What hydra-fuse-operands, hydra-fuse-updates and hydra-expand-kernels ask the backends of
-// compiler/targets.
+// What hydra-fuse-operands, hydra-fuse-updates, hydra-fuse-rotations and hydra-expand-kernels ask
+// the backends of compiler/targets.
 #pragma once
 
 #include "dialects/hydra/Target.h"
@@ -35,6 +35,12 @@ inline constexpr llvm::StringLiteral kCountedAttr = "plan.counted";
 /// reads elsewhere.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "plan.updates";
 
+/// So many launches stand right behind attention_grad, each of which does nothing but rotate
+/// gradients of queries, of keys or of both that it alone reads: kernels of attention_grad store
+/// these where the launch would have written them, and as it would. Set by hydra-fuse-rotations,
+/// which has seen to it that attention_grad and the launches touch nothing of these places.
+inline constexpr llvm::StringLiteral kRotationsAttr = "plan.rotations";
+
 /// On a launch that multiplies and moves bytes in turn: what share of the shorter of both shows
 /// beside the longer. Without it the shorter is hidden.
 inline constexpr llvm::StringLiteral kExposedAttr = "plan.exposed";
@@ -60,6 +66,11 @@ public:
   /// them, use where they are made, and is expected to be faster so.
   virtual bool canUseSums(MatmulOp matmul, llvm::ArrayRef<LaunchOp> launches,
                           TargetAttr target) const = 0;
+
+  /// Whether the target's backend has kernels for gradients of attention that store these as
+  /// launches, which alone read them, would rotate them.
+  virtual bool canRotateGradients(AttentionGradOp op, llvm::ArrayRef<LaunchOp> launches,
+                                  TargetAttr target) const = 0;
 };
 
 /// What was registered with the dialect; null where nothing was, which is reported.

@@ -1,5 +1,7 @@
 // Which template, and of which shape, computes attention on a target.
 #include "compiler/codegen/cuda/AttentionItems.h"
+#include "compiler/codegen/cuda/AttentionRotations.h"
+#include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
@@ -44,9 +46,28 @@ public:
     return success();
   }
 
-  LogicalResult expand(plan::AttentionGradOp op) {
+  /// Whether kernels store gradients as these launches rotate them: those of warpgroups.
+  bool canRotate(plan::AttentionGradOp op, ArrayRef<plan::LaunchOp> launches) {
+    const std::optional<Rotations> found = rotationsOf(op, launches);
+    if (!found)
+      return false;
+    const Value dq = found->ofQueries ? found->ofQueries->to() : op.getDq(),
+                dk = found->ofKeys ? found->ofKeys->to() : op.getDk();
+    const SmallVector<Value> tensors{op.getDO(), op.getQ(), op.getK(), op.getV(),
+                                     op.getO(),  dq,        dk,        op.getDv()};
+    return describe(op, tensors, Pass::Keys).warpgroups;
+  }
+
+  /// `launches`: right behind it, for which `canRotate` holds.
+  LogicalResult expand(plan::AttentionGradOp op, ArrayRef<plan::LaunchOp> launches) {
     Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
     Value lse = op.getLse(), dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
+    const Rotations rotations = *rotationsOf(op, launches);
+    if (rotations.ofQueries)
+      dq = rotatedPlace(launcher.b, *rotations.ofQueries, typeOf(dq),
+                        *rotations.ofQueries->ofQueries);
+    if (rotations.ofKeys)
+      dk = rotatedPlace(launcher.b, *rotations.ofKeys, typeOf(dk), *rotations.ofKeys->ofKeys);
     Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv}, Pass::Keys);
     FailureOr<Cut> ofQueries = cutOf(op, a, Pass::Queries);
     if (failed(ofQueries))
@@ -60,7 +81,8 @@ public:
         MemRefType::get({a.batch, a.heads, a.queries}, launcher.b.getF32Type()),
         plan::Segment::transient, plan::Category::workspace, IntegerAttr());
     if (a.warpgroups) {
-      expandHopperGrad(op, a, *ofQueries, *ofKeys, {dO, q, k, v, o, lse, dq, dk, dv, delta});
+      expandHopperGrad(op, a, *ofQueries, *ofKeys, {dO, q, k, v, o, lse, dq, dk, dv, delta},
+                       rotations);
       return success();
     }
     std::string in = "const " + a.element + " *", out = a.element + " *";
@@ -466,38 +488,77 @@ private:
         works && op.getCausal()));
   }
 
+  /// How gradients are rotated as they are stored.
+  struct Rotations {
+    SmallVector<plan::LaunchOp> launches; ///< that would rotate them
+    std::optional<GradientRotation> ofQueries, ofKeys;
+    int64_t bytes = 0; ///< of gradients that are rotated
+  };
+
+  /// Nothing where a launch does something else, or two rotate the same.
+  static std::optional<Rotations> rotationsOf(plan::AttentionGradOp op,
+                                              ArrayRef<plan::LaunchOp> launches) {
+    Rotations all;
+    all.launches = SmallVector<plan::LaunchOp>(launches);
+    for (plan::LaunchOp launch : launches) {
+      const std::optional<GradientRotation> one = gradientRotationOf(op, launch);
+      if (!one || (one->ofQueries && all.ofQueries) || (one->ofKeys && all.ofKeys))
+        return std::nullopt;
+      if (one->ofQueries)
+        all.ofQueries = one;
+      if (one->ofKeys)
+        all.ofKeys = one;
+      const MemRefType type = typeOf(one->from());
+      all.bytes += type.getNumElements() * elementBytes(type.getElementType());
+    }
+    return all;
+  }
+
   /// Two kernels: dq and delta, then dk and dv.
   void expandHopperGrad(plan::AttentionGradOp op, const Attention &a, const Cut &ofQueries,
-                        const Cut &ofKeys, ArrayRef<Value> args) {
+                        const Cut &ofKeys, ArrayRef<Value> args, const Rotations &rotations) {
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     using namespace plan;
-    const int64_t flops = launcher.flops(), bytes = launcher.bytes();
-    std::string in = "const " + a.element + " *", out = a.element + " *";
-    StringRef statistic = "const float *";
-    std::string rest = ", " + a.mask + ", " + a.scores + ");";
+    for (plan::LaunchOp launch : rotations.launches)
+      launcher.take(cast<plan::StepInterface>(launch.getOperation()));
+    // What launches would rotate is neither stored before nor read again.
+    const int64_t flops = launcher.flops(),
+                  bytes = std::max<int64_t>(0, launcher.bytes() - 2 * rotations.bytes);
+    const auto launch = [&](StringRef name, StringRef function, const Cut &cut, Pass pass,
+                            ArrayRef<Value> layouts, ArrayRef<Value> values,
+                            ArrayRef<int64_t> access, StringRef order,
+                            const std::optional<GradientRotation> &rotation) {
+      Arguments arguments;
+      for (auto [value, how] : llvm::zip_equal(values, access))
+        arguments.add(value, how);
+      const RotationText text = rotation ? rotationText(*rotation, arguments) : RotationText();
+      launcher.launch(name, SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+                      (text.table + function +
+                       parameters(a, cutText(a, cut), layouts, sectionsText(a, cut, pass)) + "(" +
+                       order + ", " + a.mask + ", " + a.scores + text.argument + ");")
+                          .str(),
+                      shapeOf(a, cut, pass), arguments.values, arguments.access);
+    };
+    // cuDNN rotates nothing.
+    const bool canReplace = rotations.launches.empty();
     // Of the matmuls of attention_grad (five, here seven) three are for queries.
     launcher.setWork(flops * 3 / 7, bytes / 2);
     // All arguments of the step, so that another function can do its work: dk and dv are not
     // touched.
-    launcher.launch(kAttentionQueryGradients,
-                    {in, in, in, in, in, statistic, out, out, out, "float *"},
-                    "hopperQueryGradients" +
-                        parameters(a, cutText(a, ofQueries), {q, k, v, o, dO, dq},
-                                   sectionsText(a, ofQueries, Pass::Queries)) +
-                        "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
-                    shapeOf(a, ofQueries, Pass::Queries), args,
-                    {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
-    offer(op, a, plan::LibraryFunction::attention_grad);
+    launch(kAttentionQueryGradients, "hopperQueryGradients", ofQueries, Pass::Queries,
+           {q, k, v, o, dO, dq}, args,
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite},
+           "a0, a1, a2, a3, a4, a5, a9, a6", rotations.ofQueries);
+    if (canReplace)
+      offer(op, a, plan::LibraryFunction::attention_grad);
     launcher.setWork(flops - flops * 3 / 7, bytes - bytes / 2);
-    launcher.launch(kAttentionKeyGradients, {in, in, in, in, statistic, statistic, out, out},
-                    "hopperKeyGradients" +
-                        parameters(a, cutText(a, ofKeys), {q, k, v, dO, dk, dv},
-                                   sectionsText(a, ofKeys, Pass::Keys)) +
-                        "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
-                    shapeOf(a, ofKeys, Pass::Keys), {dO, q, k, v, lse, delta, dk, dv},
-                    {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
-    offer(op, a, plan::LibraryFunction::nothing);
+    launch(kAttentionKeyGradients, "hopperKeyGradients", ofKeys, Pass::Keys, {q, k, v, dO, dk, dv},
+           {dO, q, k, v, lse, delta, dk, dv},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite},
+           "a0, a1, a2, a3, a4, a5, a6, a7", rotations.ofKeys);
+    if (canReplace)
+      offer(op, a, plan::LibraryFunction::nothing);
   }
 
   StepLauncher &launcher;
@@ -509,8 +570,15 @@ LogicalResult expandAttention(StepLauncher &launcher, plan::AttentionOp op) {
   return AttentionExpander(launcher).expand(op);
 }
 
-LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op) {
-  return AttentionExpander(launcher).expand(op);
+LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op,
+                                  ArrayRef<plan::LaunchOp> rotations) {
+  return AttentionExpander(launcher).expand(op, rotations);
+}
+
+bool canRotateGradients(plan::AttentionGradOp op, ArrayRef<plan::LaunchOp> launches,
+                        TargetAttr target) {
+  StepLauncher launcher(op->getParentOfType<plan::PlanModuleOp>(), target);
+  return AttentionExpander(launcher).canRotate(op, launches);
 }
 
 } // namespace hydra::cuda

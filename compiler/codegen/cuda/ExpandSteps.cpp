@@ -89,17 +89,33 @@ private:
 
   /// How many steps behind the first use its sums, by hydra-fuse-updates.
   static size_t usersOfSums(ArrayRef<plan::StepInterface> steps) {
-    auto users = steps.front()->getAttrOfType<IntegerAttr>(plan::kUpdatesAttr);
-    return users ? users.getInt() : 0;
+    return countIn(plan::kUpdatesAttr, steps.front());
   }
 
-  /// How many of the steps, from the first on, are one by hydra-batch-copies, hydra-fuse-operands
-  /// or hydra-fuse-updates.
+  /// How many steps behind the first rotate its gradients, by hydra-fuse-rotations.
+  static size_t rotationsBehind(ArrayRef<plan::StepInterface> steps) {
+    return countIn(plan::kRotationsAttr, steps.front());
+  }
+
+  static size_t countIn(StringRef attribute, Operation *step) {
+    auto count = step->getAttrOfType<IntegerAttr>(attribute);
+    return count ? count.getInt() : 0;
+  }
+
+  /// The launches behind the first step.
+  static SmallVector<plan::LaunchOp> launchesBehind(ArrayRef<plan::StepInterface> steps) {
+    return llvm::map_to_vector(steps.drop_front(), [](plan::StepInterface step) {
+      return cast<plan::LaunchOp>(step.getOperation());
+    });
+  }
+
+  /// How many of the steps, from the first on, are one by hydra-batch-copies, hydra-fuse-operands,
+  /// hydra-fuse-updates or hydra-fuse-rotations.
   static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
     if (const size_t computed = computedInFront(steps))
       return computed + 1;
-    if (const size_t users = usersOfSums(steps))
-      return 1 + users;
+    if (const size_t behind = usersOfSums(steps) + rotationsBehind(steps))
+      return 1 + behind;
     Operation *first = steps.front();
     Attribute batch = first->getAttr(plan::kTogetherAttr);
     size_t count = 1;
@@ -123,10 +139,7 @@ private:
       return expandFewRows(launcher, cast<plan::MatmulOp>(step.getOperation()), launches.front());
     }
     if (usersOfSums(steps)) {
-      expandUpdate(launcher, cast<plan::MatmulOp>(steps.front()),
-                   llvm::map_to_vector(steps.drop_front(), [](plan::StepInterface step) {
-                     return cast<plan::LaunchOp>(step.getOperation());
-                   }));
+      expandUpdate(launcher, cast<plan::MatmulOp>(steps.front()), launchesBehind(steps));
       return success();
     }
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
@@ -139,7 +152,8 @@ private:
           return failed(few) ? failure() : (*few || expandSmallMatmuls(launcher, op), success());
         })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op); })
-        .Case<plan::AttentionGradOp>([&](auto op) { return expandAttentionGrad(launcher, op); })
+        .Case<plan::AttentionGradOp>(
+            [&](auto op) { return expandAttentionGrad(launcher, op, launchesBehind(steps)); })
         .Case<plan::CachedAttentionOp>([&](auto op) { return expandCachedAttention(launcher, op); })
         .Case<plan::SampleOp>([&](auto op) { return expandSample(launcher, op), success(); })
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })

@@ -32,6 +32,11 @@ bool canComputeOperands(llvm::ArrayRef<plan::LaunchOp> launches, plan::CachedAtt
 /// being stored (plan::KernelExpansionInterface).
 bool canUseSums(plan::MatmulOp matmul, llvm::ArrayRef<plan::LaunchOp> launches, TargetAttr target);
 
+/// Whether kernels of attention_grad store what these launches, behind it, rotate as they would
+/// (plan::KernelExpansionInterface).
+bool canRotateGradients(plan::AttentionGradOp op, llvm::ArrayRef<plan::LaunchOp> launches,
+                        TargetAttr target);
+
 /// One CUDA C++ source with all kernels made from templates; empty when there are none.
 std::string templateSource(plan::PlanModuleOp module);
 

@@ -136,9 +136,11 @@ private:
 };
 
 /// Attention and its gradients (templates/attention*.cuh).
-/// They fail, with the place, for tiles that no kernel has.
+/// They fail, with the place, for tiles that no kernel has. `rotations`: launches right behind it,
+/// for which `canRotateGradients` holds.
 llvm::LogicalResult expandAttention(StepLauncher &launcher, plan::AttentionOp op);
-llvm::LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
+llvm::LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op,
+                                        llvm::ArrayRef<plan::LaunchOp> rotations);
 
 /// Attention over slots (templates/cached_attention*.cuh); with `launches`, which make queries or
 /// keys and for which `canComputeOperands` holds, blocks compute those themselves.

@@ -172,6 +172,7 @@ struct CudaBackend : TargetBackend {
             .fusedLoops = true,
             .computedOperands = true,
             .usedSums = true,
+            .rotatedGradients = true,
             .batchedLaunches = true,
             .fewRows = cuda::kFewRows,
             .streams = true,
@@ -196,6 +197,10 @@ struct CudaBackend : TargetBackend {
   bool canUseSums(plan::MatmulOp matmul, ArrayRef<plan::LaunchOp> launches,
                   TargetAttr target) const override {
     return cuda::canUseSums(matmul, launches, target);
+  }
+  bool canRotateGradients(plan::AttentionGradOp op, ArrayRef<plan::LaunchOp> launches,
+                          TargetAttr target) const override {
+    return cuda::canRotateGradients(op, launches, target);
   }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,

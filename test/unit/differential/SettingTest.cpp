@@ -104,7 +104,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         pass.name == "hydra-fuse-epilogues" || pass.name == "hydra-batch-launches" ||
         pass.name == "hydra-batch-copies" || pass.name == "hydra-overlap-collectives" ||
         pass.name == "hydra-fuse-operands" || pass.name == "hydra-fuse-updates" ||
-        pass.name == "hydra-fill-idle" || pass.name == "hydra-assign-streams";
+        pass.name == "hydra-fuse-rotations" || pass.name == "hydra-fill-idle" ||
+        pass.name == "hydra-assign-streams";
     if (!pass.required && !onlyCuda)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;
   }

@@ -280,13 +280,13 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
 
 //===-- Backward ------------------------------------------------------------------------------===//
 
-/// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
+/// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need. `rotation` (rotation.cuh): of dq.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
           int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, int Sections,
-          typename T, typename Score>
+          typename T, typename Score, typename R = Unrotated>
 __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, const T *k,
                                                      const T *v, const T *o, const float *lse,
-                                                     float *delta, T *dq, Mask mask, Score score) {
+                                                     float *delta, T *dq, Mask mask, Score score, R rotation = {}) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
@@ -399,19 +399,19 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
       ring.next();
     }
     ring.skip(block.steps() - own.skipped - own.steps);
-    storeRows<Width>(DQ::at(dq, items.batch, own.first, items.head), DQ::row, out, 1.0f, 1.0f, row,
-                     own.rows);
+    storeRotated<Width>(DQ::at(dq, items.batch, own.first, items.head), DQ::row, out, rotation, items.batch, own.first,
+                        row, own.rows);
   }
 }
 
 /// dk and dv. Scores are transposed, [key][query], so that both matmuls read them from registers.
-/// Narrow rows of keys stay in registers, wide ones in shared memory.
+/// Narrow rows of keys stay in registers, wide ones in shared memory. `rotation`: of dk.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
           int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, int Sections,
-          typename T, typename Score>
+          typename T, typename Score, typename R = Unrotated>
 __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, const T *k,
                                                    const T *v, const float *lse, const float *delta,
-                                                   T *dk, T *dv, Mask mask, Score score) {
+                                                   T *dk, T *dv, Mask mask, Score score, R rotation = {}) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
@@ -575,8 +575,9 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
       keyRing.release(0);
     keyRing.next();
     if (rows > 0) {
-      storeRows<Width>(DK::at(dk, items.batch, first, items.head), DK::row, dkOut, 1.0f, 1.0f, row, rows);
       storeRows<ValueWidth>(DV::at(dv, items.batch, first, items.head), DV::row, dvOut, 1.0f, 1.0f, row, rows);
+      storeRotated<Width>(DK::at(dk, items.batch, first, items.head), DK::row, dkOut, rotation, items.batch, first, row,
+                          rows);
     }
   }
 }
