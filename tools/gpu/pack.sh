@@ -79,6 +79,13 @@ declare -A cases=(
   [forms-many256]="test/gpu/Inputs/attention.mlir --preset=widest --batch=16 --seq=300 --precision=bf16"
   [forms-256-f16]="test/gpu/Inputs/attention.mlir --preset=widest --set gain=4096 --batch=2 --seq=200 --precision=f16"
   [forms-256-f32]="test/gpu/Inputs/attention.mlir --preset=widest --batch=1 --seq=100"
+  [rotations-narrow]="test/gpu/Inputs/rotations.mlir --preset=narrow --batch=2 --seq=200 --precision=bf16"
+  [rotations-heads]="test/gpu/Inputs/rotations.mlir --preset=heads --batch=2 --seq=333 --precision=bf16"
+  [rotations-eighty]="test/gpu/Inputs/rotations.mlir --preset=eighty --batch=2 --seq=200 --precision=bf16"
+  [rotations-wide]="test/gpu/Inputs/rotations.mlir --preset=wide --batch=2 --seq=333 --precision=bf16"
+  [rotations-many64]="test/gpu/Inputs/rotations.mlir --preset=heads --batch=16 --seq=650 --precision=bf16"
+  [rotations-many128]="test/gpu/Inputs/rotations.mlir --preset=wide --batch=16 --seq=300 --precision=bf16"
+  [rotations-heads-f16]="test/gpu/Inputs/rotations.mlir --preset=heads --set gain=4096 --batch=2 --seq=200 --precision=f16"
   [gemma2]="test/tools/hydra-import/Inputs/gemma2.mlir --preset=gemma2 --set D=256,hd=256,H=2,Hk=1,W=40 --batch=2 --seq=100 --precision=bf16"
   [layers]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=100 --precision=bf16 --layer-precision=*.down:fp32,*.wo:tf32"
   [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
@@ -101,6 +108,14 @@ for name in "${!cases[@]}"; do
   compile "${flags[@]}" --mode=grad --target=h200 -o "$out/test/$name.fb"
   compile "${flags[@]}" --mode=grad -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name.safetensors" >/dev/null 2>&1
+done
+# The same with launches of their own for rotations of gradients.
+for name in "${!cases[@]}"; do
+  [[ $name == rotations-* ]] || continue
+  read -ra flags <<< "${cases[$name]}"
+  compile "${flags[@]}" --mode=grad --target=h200 --disable-pass=hydra-fuse-rotations -o "$out/test/$name-apart.plan"
+  compile "${flags[@]}" --mode=grad --target=h200 --compile-to=plan | grep 'rotation<' > /dev/null ||
+    { echo "$name: nothing was fused" >&2; exit 1; }
 done
 # Attention with other tiles than it chooses, by warpgroups and, as if the GPU had none, by tiles; what it computes is the
 # same.

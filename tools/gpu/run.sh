@@ -44,6 +44,11 @@ if [[ $wanted == *" test "* ]]; then
     bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/$name.2" > /dev/null 2>&1
     check "$name has the same bits without a graph" cmp "$work/$name" "$work/$name.2"
   done
+  for plan in test/rotations-*-apart.plan; do
+    name=$(basename "$plan" -apart.plan)
+    check "$name, apart" bin/hydra-run "$plan" --seed 4 --outputs "$work/apart"
+    check "$name has the same bits apart" cmp "$work/$name" "$work/apart"
+  done
   for kept in none some all; do
     for precision in fp32 bf16; do
       limit=2e-2
