@@ -116,10 +116,12 @@ bool gathersAgain(Options options) {
   return hasRanks(options) && options.sharding == Sharding::Fsdp &&
          options.resharding != Resharding::Never;
 }
+bool roundsMade(Options options) { return options.gradients == GradientFormat::BF16; }
 bool roundsGradients(Options options) {
-  return hasRanks(options) && options.wire == WireFormat::BF16;
+  return hasRanks(options) && (options.wire == WireFormat::BF16 || roundsMade(options));
 }
-bool narrowsGradients(Options options) { return options.gradients == GradientFormat::BF16; }
+/// Ranks round what they send: a rounded sum of theirs could not be made of pieces of it.
+bool narrowsGradients(Options options) { return roundsMade(options) && !hasRanks(options); }
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }

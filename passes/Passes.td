@@ -272,7 +272,8 @@ def NarrowGradients : Pass<"hydra-narrow-gradients", "::mlir::ModuleOp"> {
     rounded to bf16 and widened again: `hydra-mixed-precision` then lets the matmul write bf16, and what reads gradients
     (norms, updates, sums over micro-batches and ranks) computes in f32 with 2 bytes a number instead of 4. So do
     PyTorch with autocast and JAX. Gradients that are summed up from several matmuls, by loops or by anything but
-    matmuls (embeddings, norms) stay f32. `--gradients=bf16` asks for it. *Numerics-changing.*
+    matmuls (embeddings, norms) stay f32, and so do those of layers that `hydra-select-precision` keeps in more bits.
+    `--gradients=bf16` asks for it; of ranks it asks for `hydra-round-gradients` instead. *Numerics-changing.*
   }];
   let statistics = [Statistic<"gradients", "gradients", "matmuls whose sums are rounded">];
 }
@@ -429,7 +430,7 @@ def RoundGradients : Pass<"hydra-round-gradients", "::mlir::ModuleOp"> {
     returned comes from it element by element, and where what ranks have added up over micro-batches is summed
     up; losses, norms and what the model itself sums up stay
     f32, and so do sums that are summed up over another axis: only pieces of them are sent. Where a matmul
-    writes f32 for such a sum alone, it writes bf16. `--reduce=bf16` asks for it.
+    writes f32 for such a sum alone, it writes bf16. `--reduce=bf16` or `--gradients=bf16` asks for it.
   }];
   let statistics = [Statistic<"sums", "sums", "sums over ranks that are sent rounded">];
 }
@@ -1017,8 +1018,8 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
     matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
     It is fused where that is faster by the target's rates: a turn of tiles costs as much for one block as for all, so matrices of few tiles
     stay apart (UpdateSteps.cpp). Moments on the host (`--offload=optimizer`) stay apart too.
-    *Numerics-changing*: sums of a matmul may go in another order than the library's, and divisions and roots are within a unit
-    in the last place. All else has the operations of the group, in its order.
+    *Numerics-changing*: sums of a matmul may go in another order than the library's, divisions and roots of updates are within a unit
+    in the last place, and functions are those of CUDA. All else has the operations of the group, in its order.
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
   let statistics = [Statistic<"fused", "fused", "matmuls whose sums are used where they are made">];

@@ -207,7 +207,7 @@ void ModelOptions::checkLogits() const {
 void ModelOptions::checkGradients() const {
   if (gradients.getValue() != GradientFormat::BF16)
     return;
-  if (mode.getNumOccurrences() > 0 && !hasBackward(mode.getValue()))
+  if (!hasBackward(mode.getValue()))
     support::fail("--gradients=bf16 is for --mode=train and --mode=grad, which have gradients");
   const PrecisionPolicy &policy = *precisionPolicy(precision.getValue());
   if (policy.format != support::DType::BF16 || policy.everywhere)

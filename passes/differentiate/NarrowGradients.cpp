@@ -42,7 +42,8 @@ struct NarrowGradients : impl::NarrowGradientsBase<NarrowGradients> {
         continue;
       for (MatmulOp matmul : llvm::to_vector(entry.getBody().getOps<MatmulOp>())) {
         Value sums = matmul->getResult(0);
-        if (!build::typeOf(sums).getElementType().isF32() || !isGradientAlone(sums))
+        const bool isWide = matmul.getCompute().has_value(); // as `--layer-precision` asks for
+        if (isWide || !build::typeOf(sums).getElementType().isF32() || !isGradientAlone(sums))
           continue;
         OpBuilder b(matmul->getContext());
         b.setInsertionPointAfter(matmul);

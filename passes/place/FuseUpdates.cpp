@@ -54,19 +54,31 @@ private:
   /// matmul.
   bool findLaunches() {
     plan::BufferOp sums = plan::placeOf(matmul.getC()).buffer;
-    if (!sums.isTransient())
+    if (!sums.isTransient() || computesOperand())
       return false;
     for (Operation *user : plan::usersOf(sums.getBuffer())) {
       if (user == matmul)
         continue;
       auto launch = dyn_cast<plan::LaunchOp>(user);
       if (!launch || taken.contains(launch) || launch->getBlock() != matmul->getBlock() ||
-          !matmul->isBeforeInBlock(launch))
+          !matmul->isBeforeInBlock(launch) || isPartOfNext(launch))
         return false;
       launches.push_back(launch);
     }
     llvm::sort(launches, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     return !launches.empty();
+  }
+
+  /// Whether a launch belongs to the step right behind it, which computes it (hydra-fuse-operands,
+  /// hydra-skip-rows): neither goes anywhere without the other.
+  static bool isPartOfNext(Operation *launch) {
+    return launch->hasAttr(plan::kComputedAttr) || launch->hasAttr(plan::kCountedAttr);
+  }
+  bool computesOperand() {
+    for (Operation *before = matmul->getPrevNode(); before; before = before->getPrevNode())
+      if (isa<plan::BlockInterface>(before))
+        return isPartOfNext(before);
+    return false;
   }
 
   /// Whether a result lies over what is read elsewhere. In the place of numbers that the same

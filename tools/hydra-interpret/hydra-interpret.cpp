@@ -84,6 +84,9 @@ public:
     options.model.checkQuantization();
     options.model.checkLogits();
     options.model.checkGradients();
+    if (options.program.gradients == GradientFormat::BF16 && !options.program.binding.mesh.empty())
+      support::fail("--gradients=bf16 rounds what ranks send, which is not interpreted; leave out "
+                    "--mesh");
     checkLayerPrecision(options.program);
     options.model.checkExchange();
     checkFileNames({&options.inputs, &options.outputs, &options.model.dumpPasses});

@@ -466,6 +466,8 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
   if (rounds && !hasBackward(compile.mode))
     support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
+  if (isGiven(options.reduce) && !rounds && compile.gradients == GradientFormat::BF16)
+    support::fail("--gradients=bf16 rounds what ranks send of gradients; leave out --reduce=f32");
   for (const cl::Option *flag : {static_cast<const cl::Option *>(&options.twoLevel),
                                  static_cast<const cl::Option *>(&options.nodeRanks)})
     if (isGiven(*flag) && compile.binding.mesh.empty())

@@ -183,16 +183,18 @@ public:
   }
 
   /// Of one number, what all share apart: that is made of nothing else. Whoever stores rounds.
-  NumberText writeNumber(ArrayRef<std::string> inputs, ArrayRef<std::string> results) {
+  NumberText writeNumber(ArrayRef<std::string> inputs, ArrayRef<std::string> results,
+                         Divisions divisions) {
     single = true;
     numbers = inputs;
     NumberText both;
     for (auto [i, node] : llvm::enumerate(program.nodes)) {
       if (isOfRow(program, node)) // is made of other numbers, too
         continue;
-      branchless = node.form != RowForm::Scalar;
+      const bool isShared = node.form == RowForm::Scalar;
+      branchless = !isShared && divisions == Divisions::Branchless;
       define(i, node, {});
-      (branchless ? both.each : both.shared) += std::exchange(text, {});
+      (isShared ? both.shared : both.each) += std::exchange(text, {});
     }
     for (auto [result, variable] : llvm::zip(program.results, results)) {
       const unsigned number = largestOfRow(program, result).value_or(storedNode(result));
@@ -596,8 +598,8 @@ bool canBeNumberText(const RowProgram &program) {
 }
 
 NumberText numberGroupText(const RowProgram &program, ArrayRef<std::string> inputs,
-                           ArrayRef<std::string> results) {
-  return GroupText(program, 0).writeNumber(inputs, results);
+                           ArrayRef<std::string> results, Divisions divisions) {
+  return GroupText(program, 0).writeNumber(inputs, results, divisions);
 }
 
 std::string laneGroupText(const RowProgram &program, ArrayRef<std::string> inputs,

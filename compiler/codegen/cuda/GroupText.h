@@ -2,6 +2,7 @@
 // rows that blocks of a matmul, or of attention over slots, compute for themselves.
 #pragma once
 
+#include "compiler/codegen/cuda/NodeText.h"
 #include "compiler/codegen/rows/RecordGroup.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -64,10 +65,9 @@ bool canBeNumberText(const RowProgram &program);
 
 /// `inputs` are expressions, those of forms that all numbers share known where `shared` stands;
 /// `results` the variables that are given what is stored, maybe not rounded yet, or what the
-/// largest number of a row is the largest of. Divisions and roots of what is done for each are
-/// those of templates/update_hopper.cuh, which are within a unit in the last place.
+/// largest number of a row is the largest of. `divisions`: and roots, of what is done for each.
 NumberText numberGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
-                           llvm::ArrayRef<std::string> results);
+                           llvm::ArrayRef<std::string> results, Divisions divisions);
 
 /// Threads of a block that compute rows of a group: whole warps, a power of two of them, which have
 /// a barrier (bar.sync) for themselves.

@@ -93,6 +93,8 @@ std::optional<int64_t> strideOfRows(Value value, int64_t columns) {
     --dim;
     if (type.getDimSize(dim) == 1)
       continue;
+    if (strides[dim] <= 0)
+      return std::nullopt;
     if (next == 0)
       stride = strides[dim];
     else if (strides[dim] != next)
@@ -308,7 +310,12 @@ struct UpdateTiles {
                  apply = numbers * bytes / rates.memoryBandwidth,
                  both = std::max(multiply, apply) + kExposed * std::min(multiply, apply);
     const auto turns = static_cast<double>(ceilDiv(count, blocks));
-    return kBegin * rates.launchSeconds + multiply + (turns - 1) * both + apply;
+    const int64_t operands =
+        plan::extentBytes(typeOf(op.getA())) + plan::extentBytes(typeOf(op.getB()));
+    const double moved =
+        static_cast<double>(operands + update.moved() * update.rows * update.columns) /
+        rates.memoryBandwidth;
+    return kBegin * rates.launchSeconds + std::max(multiply + (turns - 1) * both + apply, moved);
   }
 
   /// Until the first tile is multiplied maps are written, and the ring fills: as long as so many
@@ -384,7 +391,12 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
     results[result] = formatv("byte[{0}]", i);
   for (auto [i, result] : llvm::enumerate(update.most))
     results[result] = formatv("most[{0}]", i);
-  const NumberText text = numberGroupText(update.program, names, results);
+  const bool isReadNext = llvm::all_of(update.writtenInOrder(), [&](unsigned result) {
+    return plan::placeOf(first.getArgs()[inputs + result]).buffer.isTransient();
+  });
+  // Updates divide by roots and their eps; what else may be divided by anything.
+  const NumberText text = numberGroupText(update.program, names, results,
+                                          isReadNext ? Divisions::Rounded : Divisions::Branchless);
 
   SmallVector<unsigned> of16(update.narrow);
   llvm::append_range(of16, update.whole);
@@ -428,9 +440,6 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                    std::max<int64_t>(0, launcher.bytes() -
                                             2 * update.rows * update.columns *
                                                 elementBytes(typeOf(op.getC()).getElementType())));
-  const bool isReadNext = llvm::all_of(update.writtenInOrder(), [&](unsigned result) {
-    return plan::placeOf(first.getArgs()[inputs + result]).buffer.isTransient();
-  });
   SmallVector<int64_t> strides;
   for (unsigned input : update.readInOrder())
     strides.push_back(*strideOfRows(first.getArgs()[input], update.columns));
@@ -441,8 +450,8 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   const std::string places =
       hasStrides ? ", " + listText(strides, [](int64_t stride) { return std::to_string(stride); })
                  : std::string();
-  const bool hasHalves =
-      !update.halves.empty() || !update.whole.empty() || hasStrides || isReadNext;
+  // What tensors have beyond numbers of f32 in rows that follow each other.
+  const bool hasRest = !update.halves.empty() || !update.whole.empty() || hasStrides || isReadNext;
   const std::string counted = formatv(", {0}, {1}{2}", update.halves.size(), update.whole.size(),
                                       isReadNext ? ", true" : "");
   LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};
@@ -455,9 +464,9 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                update.bytes.size(), update.most.size(), update.run(),
                typeOfResults(update.narrow, RowType::BF16),
                typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32),
-               hasHalves ? counted : "") +
+               hasRest ? counted : "") +
        formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}{8}{9}};\n", ends, reads, wide, narrow, bytes,
-               most, found, counts, hasHalves ? ", " + halves : "", places) +
+               most, found, counts, hasRest ? ", " + halves : "", places) +
        scale + text.shared +
        formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}, {10}, {11}>({6}, {7}, tensors, {8}, "
                "[=](float sum, "
