@@ -1,6 +1,7 @@
 // What steps that become one have in common.
 #include "passes/place/Batches.h"
 
+#include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Ordering.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -41,6 +42,8 @@ bool conflict(Operation *a, Operation *b) {
     });
   });
 }
+
+bool isPartOfNext(Operation *step) { return step->hasAttr(plan::kComputedAttr); }
 
 void moveBefore(Value value, Operation *at) {
   Operation *op = value.getDefiningOp();

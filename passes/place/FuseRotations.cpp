@@ -65,7 +65,7 @@ private:
         continue;
       auto launch = dyn_cast<plan::LaunchOp>(user);
       if (!launch || only || launch->getBlock() != op->getBlock() || !op->isBeforeInBlock(launch) ||
-          launch->hasAttr(plan::kComputedAttr) || launch->hasAttr(plan::kCountedAttr))
+          isPartOfNext(launch) || launch->hasAttr(plan::kCountedAttr))
         return {};
       only = launch;
     }

@@ -33,13 +33,12 @@ public:
         launch->moveBefore(last);
     } else if (canComeEarly()) {
       Operation *last = matmul;
-      for (plan::LaunchOp launch : launches)
-        raiseNames(launch, last);
       for (plan::LaunchOp launch : launches) {
+        for (Value arg : launch.getArgs())
+          moveBefore(arg, matmul);
         launch->moveAfter(last);
         last = launch;
       }
-      matmul->moveBefore(launches.front());
     } else {
       return false;
     }
@@ -61,7 +60,8 @@ private:
         continue;
       auto launch = dyn_cast<plan::LaunchOp>(user);
       if (!launch || taken.contains(launch) || launch->getBlock() != matmul->getBlock() ||
-          !matmul->isBeforeInBlock(launch) || isPartOfNext(launch))
+          !matmul->isBeforeInBlock(launch) || isPartOfNext(launch) ||
+          launch->hasAttr(plan::kCountedAttr))
         return false;
       launches.push_back(launch);
     }
@@ -69,11 +69,7 @@ private:
     return !launches.empty();
   }
 
-  /// Whether a launch belongs to the step right behind it, which computes it (hydra-fuse-operands,
-  /// hydra-skip-rows): neither goes anywhere without the other.
-  static bool isPartOfNext(Operation *launch) {
-    return launch->hasAttr(plan::kComputedAttr) || launch->hasAttr(plan::kCountedAttr);
-  }
+  /// Whether the launch in front is a part of the matmul, which cannot leave it then.
   bool computesOperand() {
     for (Operation *before = matmul->getPrevNode(); before; before = before->getPrevNode())
       if (isa<plan::BlockInterface>(before))
@@ -122,18 +118,6 @@ private:
         ++next;
       }
     return true;
-  }
-
-  /// Moves the buffers and views that an operation names behind another, which then is the last of
-  /// them.
-  static void raiseNames(Operation *op, Operation *&last) {
-    for (Value operand : op->getOperands())
-      if (Operation *named = operand.getDefiningOp();
-          named && named->getBlock() == last->getBlock() && last->isBeforeInBlock(named)) {
-        raiseNames(named, last);
-        named->moveAfter(last);
-        last = named;
-      }
   }
 
   /// Whether the matmul and all launches can wait for the last one.
