@@ -88,27 +88,39 @@ struct Sweep {
 };
 
 /// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
-/// or of what the target says. Behind the ring are `computed` bytes of rows, where they are not
-/// copied.
+/// or of integers half of that: a fuller one takes memory's time from the kernels in front, and
+/// they take longer to multiply than to come. Or of what the target says. Behind the ring are
+/// `computed` bytes of rows, where they are not copied.
 FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said,
                            const FewRows &few, int64_t computed) {
   constexpr int64_t kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
   const int64_t warps = few.bulkWarps();
   const int64_t m = few.a.count, n = few.n, k = few.k;
-  const int64_t sums = 2 * warps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
-  const int64_t ring = target.getBlockShared() - sums - barriers - computed;
-  // Rows in pieces of 2 KiB where at least three stages of them fit.
-  constexpr int64_t kRowBytes = 2048;
   const int64_t piece = warps * few.piece();
-  int64_t depth = std::min<int64_t>(said.get("depth").value_or(kRowBytes / few.weightBytes),
-                                    ceilDiv(k, piece) * piece);
-  auto stageBytes = [&] {
+  auto stageBytes = [&](int64_t depth) {
     return kRows * (depth * few.weightBytes + kPad) +
            (computed ? 0 : m * (depth * kNumber + padOf(few)));
   };
-  while (!said.get("depth") && depth > piece && ring / stageBytes() < 3)
-    depth = ceilDiv(depth / 2, piece) * piece;
-  const int64_t room = ring / stageBytes(), stages = said.get("stages").value_or(room);
+  struct Ring {
+    int64_t depth, room; // stages that fit
+  };
+  // Rows in pieces of 2 KiB where at least three stages of them fit.
+  constexpr int64_t kRowBytes = 2048, kLeastStages = 3;
+  auto ringIn = [&](int64_t shared) {
+    const int64_t sums = 2 * warps * kRows * (m | 1) * 4, barriers = 1024;
+    const int64_t bytes = shared - sums - barriers - computed;
+    int64_t depth = std::min<int64_t>(said.get("depth").value_or(kRowBytes / few.weightBytes),
+                                      ceilDiv(k, piece) * piece);
+    while (!said.get("depth") && depth > piece && bytes / stageBytes(depth) < kLeastStages)
+      depth = ceilDiv(depth / 2, piece) * piece;
+    return Ring{depth, bytes / stageBytes(depth)};
+  };
+  Ring ring = ringIn(target.getBlockShared());
+  if (said.empty() && few.weightBytes == 1)
+    if (const Ring half = ringIn(target.getBlockShared() / 2); half.room >= kLeastStages)
+      ring = half;
+  const auto [depth, room] = ring;
+  const int64_t stages = said.get("stages").value_or(room);
   if (depth % piece != 0)
     return said.refuse(op) << "of a weight of " << few.weightBytes << " bytes a number a stage has "
                            << "a multiple of " << piece << " as its depth";
@@ -120,7 +132,7 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   return Sweep{"fewRowsBulk",
                llvm::formatv("{0}, {1}", depth, stages).str(),
                {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (warps + kCopiers),
-                stages * stageBytes() + computed}};
+                stages * stageBytes(depth) + computed}};
 }
 
 /// Loads by threads. Four pieces of 64 bytes are in flight and four are multiplied; of more rows,

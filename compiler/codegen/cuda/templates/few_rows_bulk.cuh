@@ -6,9 +6,9 @@
 // in their order. Copies run ahead across the block's rows, so memory never rests. In which order k is summed
 // does not matter, if both operands have the same: the 16 bytes that a thread reads are parts of two instructions.
 //
-// Nothing changes w, so what of it fills the ring first does not wait for the kernels in front of this one. The ring takes
-// most of a multiprocessor, so blocks of the next such kernel begin where blocks of this one have ended: one on
-// each.
+// Nothing changes w, so the first stages do not wait for the kernels in front of this one; no more than two of them, since
+// blocks of those kernels still read from memory. The ring takes most of a multiprocessor, or of integers half of it, so
+// blocks of the next such kernel begin where blocks of this one have ended: one on each.
 //
 // Rows of a may also be computed: each block does it for itself, once, while the ring fills, and keeps them behind it. That
 // is a launch less, and what w waits for is as far away as what a would be made of.
@@ -27,7 +27,7 @@ template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 Stri
 __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bias, C *c, Compute compute = {},
                                             const float *scale = nullptr) {
   constexpr int warps = sizeof(W) == 1 ? 16 : 8; // integers take more instructions to multiply
-  constexpr int copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
+  constexpr int copiers = 4, rows = 16, columns = (M + 7) / 8, width = M | 1;
   constexpr int mine = 16 / int(sizeof(W)), pairs = mine / 2, loads = pairs / 4; // of a thread, as in few_rows.cuh
   constexpr int rounds = (K + Depth - 1) / Depth;
   // Of rows: those that eight lanes read at a time meet all banks.
@@ -89,10 +89,13 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
                    a + row * StrideA + at.round * Depth, numbersOf(at) * int(sizeof(T)), full + 8 * at.stage);
     };
     Place w0, a0;
-    for (int i = 0; i < Stages && w0.tile < tiles; ++i, w0.next())
+    constexpr int early = Stages < 2 ? Stages : 2;
+    for (int i = 0; i < early && w0.tile < tiles; ++i, w0.next())
       copyW(w0);
-    if (given)
+    if (given || early < Stages)
       waitForEarlier();
+    for (int i = early; i < Stages && w0.tile < tiles; ++i, w0.next())
+      copyW(w0);
     for (int i = 0; i < Stages && a0.tile < tiles; ++i, a0.next())
       copyA(a0);
     while (a0.tile < tiles) {
@@ -155,7 +158,8 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const W *w, const C *bia
     for (int j = 0; j < columns; ++j)
 #pragma unroll
       for (int x = 0; x < 4; ++x)
-        parts[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = joined(sum[j], x);
+        if (const int m = j * 8 + lane % 4 * 2 + x % 2; m < M)
+          parts[warp][x / 2 * 8 + group][m] = joined(sum[j], x);
     asm volatile("bar.sync 1, %0;" ::"n"(warps * 32) : "memory");
     for (int i = threadIdx.x; i < rows * M; i += warps * 32) {
       const int n = i % rows, m = i / rows, row = first + tile * rows + n;

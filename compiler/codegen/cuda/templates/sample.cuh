@@ -113,6 +113,7 @@ public:
     const float *of = settings + row * 5;
     penalty = of[4];
     markTokens(tokens + row * Tokens, at == 0.0f);
+    holdScores();
     const uint64 best = findBest();
     const uint32 ordered = best >> 32;
     const int id = ~uint32(best);
@@ -126,9 +127,6 @@ public:
     highest = __uint_as_float(ordered & 0x80000000u ? ordered & 0x7fffffffu : ~ordered);
     inverse = fminf(__fdiv_rn(1.0f, of[0]), 3.402823466e38f);
     if constexpr (Held) {
-#pragma unroll
-      for (int i = 0; i < Each; ++i)
-        held[i] = __float_as_uint(scoreAt(i));
 #pragma unroll
       for (int i = 0; i < Each; ++i)
         held[i] = keyOf(__uint_as_float(held[i]));
@@ -171,15 +169,28 @@ private:
   /// That of id `i` of the thread; -inf behind the last.
   __device__ __forceinline__ float scoreAt(int i) const {
     const int64 id = idOf(i);
-    if (id >= Ids)
-      return -INFINITY;
-    const float score = scores[id] + 0.0f; // no -0
+    return id < Ids ? penalized(scores[id] + 0.0f, id) : -INFINITY; // no -0
+  }
+  __device__ __forceinline__ float penalized(float score, int64 id) const {
     if (penalty == 1.0f)
       return score;
     const uint32 bits = *reinterpret_cast<const volatile uint32 *>(seen + id / lanes);
     if (!(bits >> lane & 1))
       return score;
     return (score > 0.0f ? __fdiv_rn(score, penalty) : __fmul_rn(score, penalty)) + 0.0f;
+  }
+
+  /// All of the thread's scores are on their way before the first is looked at.
+  __device__ __forceinline__ void holdScores() {
+    if constexpr (Held) {
+      float score[Each];
+#pragma unroll
+      for (int i = 0; i < Each; ++i)
+        score[i] = idOf(i) < Ids ? scores[idOf(i)] + 0.0f : -INFINITY;
+#pragma unroll
+      for (int i = 0; i < Each; ++i)
+        held[i] = __float_as_uint(idOf(i) < Ids ? penalized(score[i], idOf(i)) : -INFINITY);
+    }
   }
 
   /// A number that is larger for a larger score.
@@ -215,22 +226,24 @@ private:
   /// The order of the highest score above the complement of its lowest id. What is no score is higher than
   /// all.
   __device__ __forceinline__ uint64 findBest() {
-    uint64 best = 0;
+    uint32 most = 0; // lower than that of any score
+    int of = 0;
 #pragma unroll (Held ? Each : 4)
     for (int i = 0; i < Each; ++i) {
-      const float score = scoreAt(i);
+      const float score = Held ? __uint_as_float(held[i]) : scoreAt(i);
       const uint32 order = score < INFINITY ? orderOf(score) : kNoKey;
-      const uint64 own = uint64(order) << 32 | ~uint32(idOf(i));
-      best = idOf(i) < Ids && own > best ? own : best;
+      if (idOf(i) < Ids && order > most) {
+        most = order;
+        of = i;
+      }
     }
+    uint64 best = most ? uint64(most) << 32 | ~uint32(idOf(of)) : 0;
     auto larger = [](uint64 a, uint64 b) { return a > b ? a : b; };
     best = overBlock(best, larger);
     if (threadIdx.x == 0)
       shared.bestOfBlock = best;
     Group::wait();
-    for (int block = 0; block < Blocks; ++block)
-      best = larger(best, Group::read(&shared.bestOfBlock, block));
-    return best;
+    return overBlocks(shared.bestOfBlock, larger);
   }
 
   //===-- What threads come to --------------------------------------------------------------===//
@@ -247,6 +260,15 @@ private:
     for (int d = lanes / 2; d > 0; d /= 2)
       x = join(x, __shfl_xor_sync(~0u, x, d));
     __syncthreads(); // free again
+    return x;
+  }
+
+  /// What all blocks have at the place of `own`; a lane reads that of one.
+  template <typename Join> __device__ __forceinline__ uint64 overBlocks(const uint64 &own, Join join) const {
+    uint64 x = Group::read(&own, lane % Blocks);
+#pragma unroll
+    for (int d = Blocks / 2; d > 0; d /= 2)
+      x = join(x, __shfl_xor_sync(~0u, x, d));
     return x;
   }
 
@@ -337,9 +359,7 @@ private:
     if (threadIdx.x == 0)
       shared.ofBlock = own;
     Group::wait();
-    uint64 sum = 0;
-    for (int block = 0; block < Blocks; ++block)
-      sum += Group::read(&shared.ofBlock, block);
+    const uint64 sum = overBlocks(shared.ofBlock, [](uint64 a, uint64 b) { return a + b; });
     Group::wait(); // free again
     return sum;
   }
@@ -443,5 +463,5 @@ private:
   uint32 cut = kNoKey; // kept are lower keys, and the first `ties` of this one
   uint64 ties = 0;
   uint32 least = 0; // weight
-  uint32 held[Held ? Each : 1];
+  uint32 held[Held ? Each : 1]; // scores, then their keys
 };
