@@ -183,13 +183,15 @@ private:
   /// All of the thread's scores are on their way before the first is looked at.
   __device__ __forceinline__ void holdScores() {
     if constexpr (Held) {
-      float score[Each];
 #pragma unroll
       for (int i = 0; i < Each; ++i)
-        score[i] = idOf(i) < Ids ? scores[idOf(i)] + 0.0f : -INFINITY;
+        held[i] = __float_as_uint(idOf(i) < Ids ? scores[idOf(i)] + 0.0f : -INFINITY); // no -0
+      if (penalty == 1.0f)
+        return;
 #pragma unroll
       for (int i = 0; i < Each; ++i)
-        held[i] = __float_as_uint(idOf(i) < Ids ? penalized(score[i], idOf(i)) : -INFINITY);
+        if (idOf(i) < Ids)
+          held[i] = __float_as_uint(penalized(__uint_as_float(held[i]), idOf(i)));
     }
   }
 
