@@ -85,8 +85,15 @@ struct Cupti::State {
   /// Copies outside of graphs are the executor's own, and no part of a step.
   template <typename Record> void readCopy(const Record &copy) {
     if (const auto tag = tags.find(copy.graphNodeId); copy.graphNodeId && tag != tags.end())
-      runs.push_back(
-          {copy.start, copy.end, tag->second, copy.correlationId, copy.streamId, {}, {}, "copy"});
+      runs.push_back({copy.start,
+                      copy.end,
+                      tag->second,
+                      copy.correlationId,
+                      copy.streamId,
+                      {},
+                      {},
+                      "copy",
+                      copy.bytes});
   }
 
   static void CUPTIAPI onResource(void *self, CUpti_CallbackDomain domain, CUpti_CallbackId id,

@@ -20,6 +20,7 @@ struct KernelRun {
   uint32_t stream;
   std::array<uint32_t, 3> grid, block; // 0 of copies
   std::string name;                    // of copies `copy`
+  uint64_t copied = 0;                 // bytes, of copies
 };
 
 constexpr uint64_t kUnknownNode = ~uint64_t{0};

@@ -98,7 +98,8 @@ void GraphProfile::takeRecords() {
                     .stream = record.stream,
                     .kernel = std::move(record.name),
                     .grid = record.grid,
-                    .block = record.block});
+                    .block = record.block,
+                    .copied = record.copied});
   }
 }
 

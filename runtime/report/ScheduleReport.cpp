@@ -51,6 +51,17 @@ std::string titleOf(const Plan &plan, const Program &program) {
                               : "by the rates that its description allows");
 }
 
+/// What is predicted of a step that is an exchange.
+void addExchange(ordered_json &row, const Step &step, const support::BlockSpan &span) {
+  const ExchangeSum exchange = exchangeOf(step);
+  if (exchange.kind == Action::NONE)
+    return;
+  row["wire_bytes"] = exchange.wireBytes;
+  row["own_copy_microseconds"] = step.own_copy_microseconds();
+  row["nothing_beside_microseconds"] = span.alone;
+  row["exposed_microseconds"] = span.exposed;
+}
+
 } // namespace
 
 std::string scheduleText(const Plan &plan) {
@@ -78,6 +89,7 @@ std::string scheduleJson(const Plan &plan) {
                     {"step_microseconds", predictedStep(plan).total},
                     {"programs", ordered_json::array()}};
   for (const Program *program : *plan.programs()) {
+    const support::StreamTimeline timeline = predictedTimeline(plan, *program);
     ordered_json steps = ordered_json::array();
     for (const PlanNode &node : orderOf(plan, *program)) {
       ordered_json row{{"place", node.place},
@@ -91,6 +103,7 @@ std::string scheduleJson(const Plan &plan) {
         row["class"] = EnumNameOpClass(step->op_class());
         row["phase"] = EnumNamePhase(step->phase());
         row["path"] = std::string(pathText(plan, step->path()));
+        addExchange(row, *step, timeline.blocks[node.top]);
       }
       steps.push_back(std::move(row));
     }

@@ -16,7 +16,9 @@ std::string scheduleText(const planfile::Plan &plan);
 /// {"target", "measured": what predictions are made from, or null, "step_microseconds", "programs":
 /// [{"name", "microseconds", "steps": [{"place", "stream", "begin", "end", "alone_microseconds",
 /// "limit_microseconds", "class", "phase", "name", "path"}]}]}. Loops and switches have no class,
-/// phase, path and limit.
+/// phase, path and limit. Exchanges of the program's own list also have "wire_bytes",
+/// "own_copy_microseconds", "nothing_beside_microseconds" and "exposed_microseconds", as
+/// ExchangeSum has their sums.
 std::string scheduleJson(const planfile::Plan &plan);
 
 } // namespace hydra::report

@@ -106,6 +106,8 @@ private:
       args["grid"] = run.grid;
       args["block"] = run.block;
     }
+    if (run.copied > 0)
+      args["copied"] = run.copied;
     event({{"ph", "X"},
            {"cat", categoryOf(run)},
            {"name", step.name()->str()},

@@ -36,6 +36,7 @@ struct StepRun {
   uint32_t stream = 0;
   std::string kernel;                      // as the device calls it; empty on a CPU
   std::array<uint32_t, 3> grid{}, block{}; // CUDA
+  uint64_t copied = 0;                     // bytes, of a copy that is no kernel
 };
 
 /// What the thread that runs the plan did under profiling: it started what is `run` of a program.

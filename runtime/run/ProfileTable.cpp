@@ -445,15 +445,24 @@ std::vector<StepRun> timelineForTables(const PlanFile &file, Executor &executor)
   }
 }
 
+/// The name with the number of the rank for `%r`.
+std::string fileOfRank(std::string name, uint32_t rank) {
+  if (const size_t at = name.find("%r"); at != std::string::npos)
+    name.replace(at, 2, std::to_string(rank));
+  return name;
+}
+
 } // namespace
 
 std::string hydra::runtime::profileReport(const std::string &form, const PlanFile &file,
-                                          Executor &executor, StepProfiler &profiler, bool writes) {
+                                          Executor &executor, StepProfiler &profiler,
+                                          uint32_t rank) {
   if (form.ends_with(".json")) {
     const std::vector<StepRun> runs = executor.timeline();
     const std::vector<HostRun> launches = executor.launches();
-    if (writes)
-      writeChromeTrace(form, file,
+    const std::string path = fileOfRank(form, rank);
+    if (rank == 0 || path != form)
+      writeChromeTrace(path, file,
                        {.runs = runs, .samples = profiler.samples(), .launches = launches});
     return "";
   }

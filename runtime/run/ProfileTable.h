@@ -34,9 +34,10 @@ std::string profileMarkdown(const PlanFile &file, const Profile &profile);
 std::string profileJson(const PlanFile &file, const Profile &profile);
 
 /// What --profile=FORM shows of the steps since the profiler began: `table`, `markdown` or `json`
-/// as a text; of FILE.json nothing, which gets the time line if this rank writes it. Throws Error
-/// when the file cannot be written, or the device has no time line.
+/// as a text; of FILE.json nothing, which gets the time line of rank 0, or of this rank where the
+/// name has a `%r` that stands for its number. Throws Error when the file cannot be written, or the
+/// device has no time line.
 std::string profileReport(const std::string &form, const PlanFile &file, Executor &executor,
-                          StepProfiler &profiler, bool writes);
+                          StepProfiler &profiler, uint32_t rank);
 
 } // namespace hydra::runtime

@@ -316,7 +316,8 @@ private:
   /// Once.
   void reportProfile() {
     if (profiler && !profiler->samples().empty() && !std::exchange(profiled, true))
-      progress.note(profileReport(options.profile.form, file, executor, *profiler, leads()));
+      progress.note(profileReport(options.profile.form, file, executor, *profiler,
+                                  options.ranks ? options.ranks->rank() : 0));
   }
 
   void evaluate() {

@@ -10,7 +10,7 @@ build=${1:-build/dev} gpus=${2:-2} target=${3:-h200}
 out=$build/gpu-ranks
 rm -rf "$out" "$out.tar.xz"
 mkdir -p "$out"/{bin,lib,old,bits,again,bench}
-cp tools/gpu/ranks.sh "$out"
+cp tools/gpu/ranks.sh tools/bench/alone-table.py "$out"
 cp data/tinyshakespeare.txt "$out/text"
 echo "$gpus" > "$out/gpus"
 strip -o "$out/bin/hydra-run" "$build/bin/hydra-run"
@@ -72,6 +72,7 @@ while read -r name batch kinds flags; do
     [[ $kind == *-never ]] && shard+=(--reshard=never)
     [[ $kind == one ]] && shard=(--batch="$batch")
     compile $flags --precision=bf16 --no-clip "${shard[@]}" -o "$out/bench/$name-$kind.fb"
+    [[ $kind == one ]] || "$build/bin/hydra-inspect" "$out/bench/$name-$kind.fb" --predict --json > "$out/bench/$name-$kind.json"
   done
 done << ROWS
 small-4x1024 4 one,ddp,zero1,fsdp,fsdp-never models/cs336.mlir --preset=small --seq=1024

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # On a machine with several GPUs, in the unpacked package: bits, faults, a long run, and a table of times.
-# Usage: ranks.sh [bits] [faults] [long] [bench]    default: all; about six minutes on two H200
+# Usage: ranks.sh [bits] [faults] [long] [bench] [lines]    default: all but lines; about six minutes on two H200
+#        lines: for which exchanges nothing computes, and why, by the time lines of all ranks (alone.md)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 gpus=$(cat gpus)
@@ -189,6 +190,16 @@ PROFILE
   echo "| row | ms | GiB | sent | exchanges | alone | predicted alone |"
   echo "|---|---:|---:|---:|---:|---:|---:|"
   cat results.txt
+fi
+if [[ $wanted == *" lines "* ]]; then
+  rm -f alone.md
+  for schedule in bench/*.json; do
+    name=$(basename "$schedule" .json)
+    check "$name, time lines" timeout 120 bin/hydra-run "bench/$name.fb" --gpus="$gpus" --bench=10 --profile="$work/line.%r.json"
+    { echo; echo "## $name"; echo; python3 alone-table.py --each "$schedule" "$work"/line.*.json; } >> alone.md
+    rm -f "$work"/line.*.json
+  done
+  grep -hE '^(## |\| rank )' alone.md
 fi
 [ "$failed" = 0 ] || echo "$failed checks failed"
 [ "$failed" = 0 ]

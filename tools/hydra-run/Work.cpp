@@ -120,7 +120,8 @@ void hydra::callOnce(runtime::Session &session, runtime::SessionOutputs *outputs
 }
 
 void hydra::repeat(const RunOptions &options, const runtime::PlanFile &file,
-                   runtime::Executor &executor, runtime::Session &session, bool leads) {
+                   runtime::Executor &executor, runtime::Session &session, uint32_t rank) {
+  const bool leads = rank == 0;
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
@@ -154,5 +155,5 @@ void hydra::repeat(const RunOptions &options, const runtime::PlanFile &file,
     return;
   profiler.begin();
   runtime::timeSteps(session, count, [&](double seconds) { profiler.add(seconds); });
-  print(runtime::profileReport(options.profile, file, executor, profiler, leads));
+  print(runtime::profileReport(options.profile, file, executor, profiler, rank));
 }

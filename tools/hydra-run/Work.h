@@ -34,6 +34,6 @@ void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs);
 
 /// --bench and --profile: times steps, prints what they took, and writes what is asked for as JSON.
 void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-            runtime::Session &session, bool leads);
+            runtime::Session &session, uint32_t rank);
 
 } // namespace hydra

@@ -286,7 +286,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   };
   int status = 0;
   if (options.repeats())
-    repeat(options, file, executor, session, leads);
+    repeat(options, file, executor, session, channel ? channel->rank() : 0);
   else if (options.evalOnly)
     status = evaluateOnly(options, file, session, leads);
   else if (!session.trains())
