@@ -47,9 +47,8 @@ void hydra::addReports(CLI::App &app, RunOptions &options) {
       .option(
           "--profile", "FORM", options.profile,
           "where the time goes: table, the same as markdown or (with nothing else on the standard "
-          "output) json, or FILE.json with a time line of every step for chrome://tracing, of rank "
-          "0 "
-          "or, with a %r in the name, of each rank")
+          "output) json, or FILE.json with a time line of every step for chrome://tracing (of ranks "
+          "that of rank 0, or with a %r in the name those of all)")
       ->check(textThat(
           [](const std::string &form) {
             return form == "table" || form == "markdown" || form == "json" ||
