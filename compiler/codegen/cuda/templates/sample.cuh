@@ -245,7 +245,9 @@ private:
     if (threadIdx.x == 0)
       shared.bestOfBlock = best;
     Group::wait();
-    return overBlocks(shared.bestOfBlock, larger);
+    for (int block = 0; block < Blocks; ++block)
+      best = larger(best, Group::read(&shared.bestOfBlock, block));
+    return best;
   }
 
   //===-- What threads come to --------------------------------------------------------------===//
@@ -262,15 +264,6 @@ private:
     for (int d = lanes / 2; d > 0; d /= 2)
       x = join(x, __shfl_xor_sync(~0u, x, d));
     __syncthreads(); // free again
-    return x;
-  }
-
-  /// What all blocks have at the place of `own`; a lane reads that of one.
-  template <typename Join> __device__ __forceinline__ uint64 overBlocks(const uint64 &own, Join join) const {
-    uint64 x = Group::read(&own, lane % Blocks);
-#pragma unroll
-    for (int d = Blocks / 2; d > 0; d /= 2)
-      x = join(x, __shfl_xor_sync(~0u, x, d));
     return x;
   }
 
@@ -361,7 +354,9 @@ private:
     if (threadIdx.x == 0)
       shared.ofBlock = own;
     Group::wait();
-    const uint64 sum = overBlocks(shared.ofBlock, [](uint64 a, uint64 b) { return a + b; });
+    uint64 sum = 0;
+    for (int block = 0; block < Blocks; ++block)
+      sum += Group::read(&shared.ofBlock, block);
     Group::wait(); // free again
     return sum;
   }
