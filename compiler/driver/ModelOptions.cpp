@@ -210,7 +210,7 @@ void ModelOptions::checkGradients() const {
   if (!hasBackward(mode.getValue()))
     support::fail("--gradients=bf16 is for --mode=train and --mode=grad, which have gradients");
   const PrecisionPolicy &policy = *precisionPolicy(precision.getValue());
-  if (policy.format != support::DType::BF16 || policy.everywhere)
+  if (!policy.narrowsGradients())
     support::fail("--gradients=bf16 needs --precision=bf16 or fp8{}",
                   policy.everywhere ? "; with pure_bf16 gradients have 16 bits already" : "");
 }

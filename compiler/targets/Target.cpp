@@ -217,7 +217,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.blockSharedBytes = in.integer("block_shared_bytes", 0, 1 << 30);
   target.multiprocessorSharedBytes = in.integer("multiprocessor_shared_bytes", 0, 1 << 30);
   target.features = in.names("features");
-  target.logitsBytes = in.bytes("logits_bytes", 1);
+  target.logitsBytes = in.bytes("logits_bytes", 1 << 20); // passes count MiB
   target.classMultiple = in.integer("class_multiple", 1, 1 << 20);
   target.quantizedMultiple = in.integer("quantized_multiple", 0, 1 << 10);
   target.memoryBytes = in.bytes("memory_bytes", 1);

@@ -1,5 +1,6 @@
 // Text and verification of the plan dialect.
 #include "dialects/plan/Plan.h"
+#include "dialects/plan/FusedSteps.h"
 #include "dialects/plan/KernelExpansion.h"
 #include "dialects/plan/Ordering.h"
 
@@ -523,7 +524,8 @@ static LogicalResult verifyHostMemory(ProgramOp program) {
 }
 
 LogicalResult ProgramOp::verifyRegions() {
-  return failure(failed(verifyHostMemory(*this)) || failed(verifyOrder(*this)));
+  return failure(failed(verifyHostMemory(*this)) || failed(verifyFusedSteps(*this)) ||
+                 failed(verifyOrder(*this)));
 }
 
 } // namespace hydra::plan

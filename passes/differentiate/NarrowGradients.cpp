@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
+#include "passes/precision/Policy.h"
 
 using namespace mlir;
 
@@ -15,11 +16,6 @@ namespace {
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-narrow-gradients";
 
-bool isMove(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision && precision.precisionClass() == Precision::Move;
-}
-
 /// Whether all that reads a value returns it as gradients of parameters, moved at most.
 bool isGradientAlone(Value v) {
   return !v.use_empty() && llvm::all_of(v.getUses(), [](OpOperand &use) {
@@ -27,7 +23,8 @@ bool isGradientAlone(Value v) {
       const unsigned number = use.getOperandNumber();
       return number < end.getOutputNames().size() && end.gradientOf(number);
     }
-    return isMove(use.getOwner()) && llvm::all_of(use.getOwner()->getResults(), isGradientAlone);
+    return precisionOf(use.getOwner()) == Precision::Move &&
+           llvm::all_of(use.getOwner()->getResults(), isGradientAlone);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
+#include "passes/precision/Policy.h"
 
 using namespace mlir;
 
@@ -14,11 +15,6 @@ namespace {
 
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-round-gradients";
-
-Precision classOf(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision ? precision.precisionClass() : Precision::Exact;
-}
 
 /// The sums over ranks in one program that make gradients of parameters.
 class GradientSums {
@@ -53,11 +49,11 @@ public:
           sums.insert(op);
         continue;
       }
-      if (classOf(op) != Precision::Move && !isa<RowWiseOpInterface>(op))
+      if (precisionOf(op) != Precision::Move && !isa<RowWiseOpInterface>(op))
         continue;
       const int64_t least = build::typeOf(v).getNumElements();
       for (Value operand : op->getOperands())
-        if (classOf(op) == Precision::Move || build::typeOf(operand).getNumElements() >= least)
+        if (precisionOf(op) == Precision::Move || build::typeOf(operand).getNumElements() >= least)
           add(operand);
     }
   }
@@ -106,7 +102,7 @@ public:
       return twin = cast.getX(); // was widened to be summed up
     OpBuilder b(v.getContext());
     b.setInsertionPointAfterValue(v);
-    if (op && classOf(op) == Precision::Move && op->getNumResults() == 1) {
+    if (op && precisionOf(op) == Precision::Move && op->getNumResults() == 1) {
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())
         operands.push_back(

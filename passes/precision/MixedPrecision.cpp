@@ -24,10 +24,6 @@ bool roundsTo(Operation *user, Type element) {
   return isa<CastOp>(user) && build::typeOf(user->getResult(0)).getElementType() == element;
 }
 
-Precision classOf(Operation *op) {
-  auto precision = dyn_cast<PrecisionOpInterface>(op);
-  return precision ? precision.precisionClass() : Precision::Exact;
-}
 bool takesRounded(Operation *op, unsigned operand) {
   return cast<PrecisionOpInterface>(op).takesRounded(operand);
 }
@@ -167,7 +163,7 @@ protected:
       joinCast(cast);
       return success();
     }
-    switch (classOf(op)) {
+    switch (precisionOf(op)) {
     case Precision::Matmul:
       return convertMatmul(op);
     case Precision::Move:
@@ -213,7 +209,7 @@ private:
   void joinForms() override {
     for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
       auto rowWise = dyn_cast<RowWiseOpInterface>(op);
-      if (!rowWise || classOf(&op) != Precision::Follow || op.getNumResults() != 1 ||
+      if (!rowWise || precisionOf(&op) != Precision::Follow || op.getNumResults() != 1 ||
           build::typeOf(op.getResult(0)).getElementType() != narrow ||
           llvm::none_of(llvm::seq(op.getNumOperands()), [&](unsigned i) {
             return rowWise.needsOuterOperand(i) &&
@@ -327,9 +323,9 @@ private:
       return it->second.value;
     Operation *op = v.getDefiningOp();
     // Parameters are joined by lying side by side, and rounded as one.
-    bool moves = op && classOf(op) == Precision::Move &&
+    bool moves = op && precisionOf(op) == Precision::Move &&
                  (op->getNumOperands() == 1 || !llvm::any_of(op->getOperands(), isVariable));
-    bool computes = op && classOf(op) == Precision::Follow && op->getNumResults() == 1 &&
+    bool computes = op && precisionOf(op) == Precision::Follow && op->getNumResults() == 1 &&
                     !isa<CastOp>(op) && allExact(op);
     Value low;
     if (moves || computes) {
@@ -354,7 +350,7 @@ private:
     while (!work.empty()) {
       Value next = work.pop_back_val();
       for (Operation *user : next.getUsers()) {
-        Precision precision = classOf(user);
+        Precision precision = precisionOf(user);
         if (precision == Precision::Exact)
           return true;
         if (next == v && roundsTo(user, narrow))
@@ -391,7 +387,7 @@ protected:
       return success();
     if (isa<CastOp>(op))
       return retype(op);
-    switch (classOf(op)) {
+    switch (precisionOf(op)) {
     case Precision::Exact:
       for (OpOperand &operand : op->getOpOperands())
         if (hasFloats(operand.get()) && !takesRounded(op, operand.getOperandNumber()))
@@ -447,7 +443,7 @@ private:
       (isWeak(v) ? weak : strong) |= isF32(v);
     }
     if (!low) {
-      if (!strong && weak && classOf(op) <= Precision::Follow)
+      if (!strong && weak && precisionOf(op) <= Precision::Follow)
         weakValues.insert(op->result_begin(), op->result_end());
       return retype(op);
     }

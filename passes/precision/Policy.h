@@ -1,6 +1,7 @@
 // What `--precision` may name: which formats values are held and multiplied in.
 #pragma once
 
+#include "dialects/hydra/Hydra.h"
 #include "dialects/hydra/NumberFormats.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -24,6 +25,8 @@ struct PrecisionPolicy {
   }
   /// Whether matmuls read rounded copies of parameters.
   bool roundsParameters() const { return holdsValues() && !everywhere; }
+  /// Whether gradients that matmuls make can be held in bf16 instead of f32.
+  bool narrowsGradients() const { return roundsParameters() && format == support::DType::BF16; }
 };
 
 inline constexpr std::array kPrecisionPolicies = {
@@ -52,6 +55,12 @@ inline std::string precisionPolicyNames() {
                                                    : ", ") +
              kPrecisionPolicies[i].name.str();
   return names;
+}
+
+/// The class of an operation's precision.
+inline Precision precisionOf(mlir::Operation *op) {
+  auto precision = llvm::dyn_cast<PrecisionOpInterface>(op);
+  return precision ? precision.precisionClass() : Precision::Exact;
 }
 
 /// What a user adds to a policy: layers of some parameters multiply in more bits than it says.

@@ -138,9 +138,8 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
   if (canWiden(source, compile))
     compile.precision = "fp32";
   applySettings(options, compile);
-  const PrecisionPolicy &policy = *precisionPolicy(compile.precision);
   if (compile.gradients == GradientFormat::BF16 &&
-      (policy.format != support::DType::BF16 || policy.everywhere))
+      !precisionPolicy(compile.precision)->narrowsGradients())
     support::fail("--safe: gradients=bf16 needs precision=bf16 or fp8");
   checkRate(compile);
   compile.kept.insert(kHoldingPass);

@@ -152,33 +152,8 @@ RotationText rotationText(const GradientRotation &rotation, Arguments &arguments
     };
     for (unsigned i = 0; i < rotation.node; ++i) {
       const RowNode &of = program.nodes[i];
-      std::string value;
-      switch (of.kind) {
-      case Kind::Input:
-        value = loadedText(of.type, elementOf(of.code));
-        break;
-      case Kind::Constant:
-        value = constantText(of);
-        break;
-      case Kind::Unary:
-        value = unaryText(of, name(of.inputs[0]), Divisions::Rounded);
-        break;
-      case Kind::Binary:
-        value = binaryText(of, name(of.inputs[0]), name(of.inputs[1]), Divisions::Rounded);
-        break;
-      case Kind::Compare:
-        value = formatv("{0} {1} {2}", name(of.inputs[0]), comparisonText(of), name(of.inputs[1]));
-        break;
-      case Kind::Select:
-        value =
-            formatv("{0} ? {1} : {2}", name(of.inputs[0]), name(of.inputs[1]), name(of.inputs[2]));
-        break;
-      case Kind::Cast:
-        value = castText(of.type, name(of.inputs[0]));
-        break;
-      default:
-        llvm_unreachable("positions are made of no other nodes");
-      }
+      const std::string value = of.kind == Kind::Input ? loadedText(of.type, elementOf(of.code))
+                                                       : *madeText(of, name, Divisions::Rounded);
       made += formatv("const {0} {1} = {2}; ", numberType(of.type), name(i), value);
     }
     position = name(node.inputs[0]);

@@ -328,44 +328,25 @@ private:
 
   Divisions divisions() const { return branchless ? Divisions::Branchless : Divisions::Rounded; }
 
+  /// The number of a node, in a column or in all of a row.
+  std::string valueOf(const RowNode &node, ArrayRef<SliceTensor> inputs) const {
+    if (node.kind == Kind::Input)
+      return single         ? numbers[node.code]
+             : held.empty() ? loadedText(node.type, element(inputs[node.code]))
+                            : held + ".two[i][j]";
+    if (node.kind == Kind::Index)
+      return coordinate(node.code);
+    if (auto made = madeText(node, [&](unsigned input) { return name(input); }, divisions()))
+      return *made;
+    llvm_unreachable("no group inside another kernel gathers or sums over rows");
+  }
+
   void define(unsigned number, const RowNode &node, ArrayRef<SliceTensor> inputs) {
     if (node.kind == Kind::Reduce)
       return reduce(number, node);
     if (node.kind == Kind::Rotate)
       return rotate(number, node, inputs[node.code]);
-    std::string value;
-    switch (node.kind) {
-    case Kind::Input:
-      value = single         ? numbers[node.code]
-              : held.empty() ? loadedText(node.type, element(inputs[node.code]))
-                             : held + ".two[i][j]";
-      break;
-    case Kind::Constant:
-      value = constantText(node);
-      break;
-    case Kind::Index:
-      value = coordinate(node.code);
-      break;
-    case Kind::Unary:
-      value = unaryText(node, name(node.inputs[0]), divisions());
-      break;
-    case Kind::Binary:
-      value = binaryText(node, name(node.inputs[0]), name(node.inputs[1]), divisions());
-      break;
-    case Kind::Compare:
-      value =
-          formatv("{0} {1} {2}", name(node.inputs[0]), comparisonText(node), name(node.inputs[1]));
-      break;
-    case Kind::Select:
-      value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]),
-                      name(node.inputs[2]));
-      break;
-    case Kind::Cast:
-      value = castText(node.type, name(node.inputs[0]));
-      break;
-    default:
-      llvm_unreachable("no group inside another kernel gathers or sums over rows");
-    }
+    const std::string value = valueOf(node, inputs);
     if (variesOverColumns(number)) {
       text += formatv("{0} n{1}[{2}];\n", numberType(node.type), number, parts);
       if (node.kind == Kind::Input && held.empty() && isWide(inputs[node.code], node.type))

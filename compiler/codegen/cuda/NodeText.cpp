@@ -13,7 +13,7 @@ using llvm::formatv;
 
 namespace hydra::cuda {
 
-std::string constantText(const RowNode &node) {
+static std::string constantText(const RowNode &node) {
   if (isFloat(node.type))
     return formatv("__int_as_float({0})", llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
   return formatv("{0}", static_cast<int64_t>(node.value));
@@ -26,7 +26,7 @@ static std::string root(Divisions divisions) {
   return divisions == Divisions::Branchless ? "hopper_update::root" : "__fsqrt_rn";
 }
 
-std::string unaryText(const RowNode &node, const std::string &x, Divisions divisions) {
+static std::string unaryText(const RowNode &node, const std::string &x, Divisions divisions) {
   switch (static_cast<RowUnary>(node.code)) {
   case RowUnary::Neg:
     return "-" + x;
@@ -58,8 +58,8 @@ std::string unaryText(const RowNode &node, const std::string &x, Divisions divis
   llvm_unreachable("thirteen functions");
 }
 
-std::string binaryText(const RowNode &node, const std::string &x, const std::string &y,
-                       Divisions divisions) {
+static std::string binaryText(const RowNode &node, const std::string &x, const std::string &y,
+                              Divisions divisions) {
   auto call = [&](const char *real, const char *integer) {
     if (isFloat(node.type))
       return formatv("{0}({1}, {2})", real, x, y).str();
@@ -86,7 +86,7 @@ std::string binaryText(const RowNode &node, const std::string &x, const std::str
   llvm_unreachable("eight operations");
 }
 
-StringRef comparisonText(const RowNode &node) {
+static StringRef comparisonText(const RowNode &node) {
   static constexpr StringRef texts[] = {"==", "!=", "<", "<=", ">", ">="};
   return texts[node.code];
 }
@@ -99,6 +99,27 @@ std::string castText(RowType type, const std::string &x) {
   if (isNarrow(type))
     return roundedText(type, x);
   return formatv(type == RowType::I16 ? "{0}(int16({1}))" : "{0}({1})", numberType(type), x);
+}
+
+std::optional<std::string>
+madeText(const RowNode &node, llvm::function_ref<std::string(unsigned)> name, Divisions divisions) {
+  const auto input = [&](unsigned i) { return name(node.inputs[i]); };
+  switch (node.kind) {
+  case RowNode::Kind::Constant:
+    return constantText(node);
+  case RowNode::Kind::Unary:
+    return unaryText(node, input(0), divisions);
+  case RowNode::Kind::Binary:
+    return binaryText(node, input(0), input(1), divisions);
+  case RowNode::Kind::Compare:
+    return formatv("{0} {1} {2}", input(0), comparisonText(node), input(1)).str();
+  case RowNode::Kind::Select:
+    return formatv("{0} ? {1} : {2}", input(0), input(1), input(2)).str();
+  case RowNode::Kind::Cast:
+    return castText(node.type, input(0));
+  default:
+    return std::nullopt;
+  }
 }
 
 StringRef numberType(RowType type) {

@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/rows/RowProgram.h"
 
+#include <optional>
 #include <string>
 
 namespace hydra::cuda {
@@ -11,11 +12,10 @@ namespace hydra::cuda {
 /// templates/update_hopper.cuh does it, within a unit in the last place.
 enum class Divisions { Rounded, Branchless };
 
-std::string constantText(const RowNode &node);
-std::string unaryText(const RowNode &node, const std::string &x, Divisions divisions);
-std::string binaryText(const RowNode &node, const std::string &x, const std::string &y,
-                       Divisions divisions);
-llvm::StringRef comparisonText(const RowNode &node);
+/// A constant, or a number that is made of other nodes' numbers of the same place, called as `name`
+/// says; nothing of any other node.
+std::optional<std::string>
+madeText(const RowNode &node, llvm::function_ref<std::string(unsigned)> name, Divisions divisions);
 
 /// A number rounded to a float of fewer bits.
 std::string roundedText(RowType type, const std::string &x);
