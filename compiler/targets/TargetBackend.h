@@ -29,8 +29,8 @@ struct CodeOptions {
   /// Where the backend `tellsResources`: what each kernel takes, as its assembler says. The code is
   /// the same.
   bool resources = false;
-  /// With `resources`: nothing runs the code, so texts stand for what is made of them.
-  bool onlyResources = false;
+  /// Nothing runs the code, so texts stand for what assemblers would make of them.
+  bool onlyTexts = false;
 };
 
 class TargetBackend {

@@ -42,7 +42,7 @@ OwningOpRef<ModuleOp> Compiler::parseFile(const std::string &path) {
   return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
 }
 
-bool Compiler::run(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
+bool Compiler::run(ModuleOp module, llvm::function_ref<void(PassManager &)> build) {
   PassManager passes(&context);
   passes.addInstrumentation(createLocationCheck());
   build(passes);

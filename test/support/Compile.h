@@ -22,7 +22,7 @@ public:
 
   /// Runs the passes that `build` adds, with a check of all locations after each and the verifier
   /// between them. False when a pass failed or any error was reported.
-  bool run(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build);
+  bool run(mlir::ModuleOp module, llvm::function_ref<void(mlir::PassManager &)> build);
   bool run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass);
 
   /// Everything reported since the last call, one diagnostic a line.

@@ -105,7 +105,7 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
                                        {.cache = options.codeFolder(),
                                         .objects = &objects,
                                         .resources = isGiven(options.kernelReport),
-                                        .onlyResources = isForReports(options)});
+                                        .onlyTexts = isForReports(options)});
   if (failed(kernels))
     return failure();
   lowered.emit.code = std::move(*kernels);

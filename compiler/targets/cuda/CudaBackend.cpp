@@ -108,7 +108,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     if (!ptx)
       return fail(ptx.takeError());
     std::vector<uint8_t> machine;
-    if (!how.onlyResources) {
+    if (!how.onlyTexts) {
       auto cubin = cache.assemble(*ptx, target.code);
       if (!cubin)
         return fail(cubin.takeError());
@@ -134,7 +134,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   if (source.empty())
     return compiled;
   cuda::CompiledSource templates;
-  if (how.onlyResources) {
+  if (how.onlyTexts) {
     templates.ptx.assign(source.begin(), source.end());
   } else {
     llvm::Expected<cuda::CompiledSource> made = cache.compileSource(source, target.code);

@@ -11,8 +11,11 @@
 #include "runtime/run/FirstValues.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
+#include "test/fuzz/differential/DataFlow.h"
 #include "test/support/LocalRanks.h"
 #include "test/support/Random.h"
+
+#include "mlir/IR/Verifier.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +26,42 @@ namespace hydra::test {
 
 namespace {
 
+/// What was seen of the program behind passes.
+struct Watched {
+  std::string flow;          ///< what createDataFlowCheck says
+  std::string pass, invalid; ///< of a pass that failed: what the verifier says of what it left
+};
+
+class VerifierCheck final : public PassInstrumentation {
+public:
+  explicit VerifierCheck(Watched &watched) : watched(watched) {}
+
+  void runAfterPassFailed(Pass *pass, Operation *root) override {
+    watched.pass = pass->getArgument().str();
+    const ScopedDiagnosticHandler handler(root->getContext(), [&](Diagnostic &diagnostic) {
+      if (watched.invalid.empty())
+        watched.invalid = diagnostic.str();
+      return success();
+    });
+    (void)verify(root);
+  }
+
+private:
+  Watched &watched;
+};
+
+/// What is wrong with what a pass left; empty where nothing is. A pass that refuses a model may
+/// leave what does not verify, but has said why itself.
+std::string brokenText(const Watched &watched, StringRef refusal) {
+  if (!watched.invalid.empty() && refusal.ends_with(watched.invalid))
+    return fmt::format("{} leaves what does not verify: {}", watched.pass, refusal.str());
+  return watched.flow;
+}
+
 /// The program after all passes up to a phase, and their names.
 OwningOpRef<ModuleOp> runPasses(Compiler &compiler, const Case &source, const Setting &setting,
-                                CompilePhase until, std::vector<std::string> &names) {
+                                CompilePhase until, std::vector<std::string> &names,
+                                Watched *watched = nullptr) {
   OwningOpRef<ModuleOp> module = compiler.parse(source.source.text, source.name);
   if (!module)
     return nullptr;
@@ -34,17 +70,22 @@ OwningOpRef<ModuleOp> runPasses(Compiler &compiler, const Case &source, const Se
   options.binding.mesh = setting.meshAxes();
   options.binding.programs = programsOf(modelOf(*module), setting);
   options.until = until;
-  if (!compiler.run(*module,
-                    [&](OpPassManager &passes) { names = buildPlanPipeline(passes, options); }))
+  if (!compiler.run(*module, [&](PassManager &passes) {
+        names = buildPlanPipeline(passes, options);
+        if (watched) {
+          passes.addInstrumentation(createDataFlowCheck(watched->flow));
+          passes.addInstrumentation(std::make_unique<VerifierCheck>(*watched));
+        }
+      }))
     return nullptr;
   return module;
 }
 
 FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source,
-                                          const Setting &setting) {
+                                          const Setting &setting, Watched *watched) {
   EmitOptions emit;
   OwningOpRef<ModuleOp> module =
-      runPasses(compiler, source, setting, CompilePhase::Plan, emit.passes);
+      runPasses(compiler, source, setting, CompilePhase::Plan, emit.passes, watched);
   if (!module)
     return failure();
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
@@ -56,10 +97,12 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.context = setting.mode == Mode::Generate ? static_cast<uint64_t>(setting.context) : 0;
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
   static cpu::ObjectCache objects;
-  FailureOr<CompiledKernels> kernels =
-      backendOf(emit.target)
-          .compileKernels(planModule, emit.target,
-                          {.cache = {}, .optimised = !setting.plainCode, .objects = &objects});
+  FailureOr<CompiledKernels> kernels = backendOf(emit.target)
+                                           .compileKernels(planModule, emit.target,
+                                                           {.cache = {},
+                                                            .optimised = !setting.plainCode,
+                                                            .objects = &objects,
+                                                            .onlyTexts = setting.plainCode});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
@@ -311,10 +354,13 @@ TensorMap joined(const planfile::Plan &plan, const Work &work,
 
 } // namespace
 
-Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting) {
+Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting,
+                           bool watched) {
   Candidate candidate;
+  Watched seen;
   try {
-    FailureOr<std::vector<std::byte>> plan = compile(compiler, source, setting);
+    FailureOr<std::vector<std::byte>> plan =
+        compile(compiler, source, setting, watched ? &seen : nullptr);
     if (succeeded(plan))
       candidate.plan = std::move(*plan);
     const std::string diagnostics = compiler.takeDiagnostics();
@@ -326,6 +372,7 @@ Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting
   }
   if (candidate.plan.empty() && candidate.refusal.empty())
     candidate.refusal = "a pass failed without saying why";
+  candidate.broken = brokenText(seen, candidate.refusal);
   return candidate;
 }
 

@@ -14,11 +14,14 @@ struct Candidate {
   std::vector<std::byte> plan;
   std::string refusal;
   std::string complaint; ///< a diagnostic in spite of which there is a plan
+  std::string broken;    ///< of watched passes: what one of them has left that is no right program
 };
 
 /// Compiles as hydrac does with these flags. Kernels that this process has compiled before are not
-/// compiled again: it compiles many plans.
-Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting);
+/// compiled again: it compiles many plans. `watched`: looks at the program behind every pass, which
+/// must verify, and lose nothing that results depend on (DataFlow.h).
+Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting,
+                           bool watched = false);
 
 /// The programs as they are in front of placement, where every rounding of the plan is an
 /// operation; null where they cannot be made.

@@ -6,6 +6,7 @@
 #include "test/support/RandomProgram.h"
 #include "test/support/RandomScan.h"
 #include "test/support/RandomText.h"
+#include "test/support/RandomTransformer.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -130,7 +131,7 @@ SettingRange Case::range(const std::string &target) const {
 
 const std::vector<std::string> &caseKinds() {
   static const std::vector<std::string> kinds = {"program", "scan",  "training", "random",
-                                                 "batch",   "ranks", "text"};
+                                                 "batch",   "ranks", "text",     "wide"};
   return kinds;
 }
 
@@ -179,6 +180,9 @@ Case makeCase(const std::string &kind, uint64_t seed) {
     result.source.text =
         result.int8 ? randomCausalModel(seed, kInt8Columns) : randomCausalModel(seed);
     result.source.binding.batch = 1 + static_cast<int64_t>(seed % 3);
+  } else if (kind == "wide") {
+    result.source = randomTransformer(seed);
+    result.int8 = readsOn(seed);
   } else
     support::fail("there are no programs of kind '{}'; expected {}", kind,
                   fmt::join(caseKinds(), ", "));

@@ -34,7 +34,7 @@ struct Case {
 
 /// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, `batch`:
 /// of a batch that 2, 3 and 4 ranks divide, `ranks`: those of `training` with a batch of 4 or 6, on
-/// ranks, and `text` of RandomText.h.
+/// ranks, `text` of RandomText.h, and `wide` of RandomTransformer.h.
 const std::vector<std::string> &caseKinds();
 
 /// The program of a kind and seed, the same on every platform. Throws support::Error for a kind

@@ -3,8 +3,11 @@
 // operations that the plan was made of.
 #include "test/fuzz/differential/Check.h"
 
+#include "runtime/plan/PlanFile.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <cctype>
@@ -162,6 +165,31 @@ std::string reasonOf(const std::string &detail) {
   return reason;
 }
 
+/// Whether a refusal says where in the model the reason is, or which flag to change.
+static bool isExplained(llvm::StringRef refusal, llvm::StringRef model) {
+  return (refusal.consume_front(model) && refusal.consume_front(":") && !refusal.empty() &&
+          llvm::isDigit(refusal.front())) ||
+         refusal.contains("--");
+}
+
+Verdict Checker::checkPlan(const Setting &setting) {
+  const Candidate candidate = compileCandidate(compiler, source, setting, /*watched=*/true);
+  if (!candidate.broken.empty())
+    return {Outcome::Wrong, candidate.broken, 1.0};
+  if (!candidate.complaint.empty())
+    return {Outcome::Crashed, "a plan in spite of: " + candidate.complaint};
+  if (candidate.plan.empty())
+    return {isExplained(candidate.refusal, source.name) ? Outcome::RefusedByCompiler
+                                                        : Outcome::Crashed,
+            candidate.refusal};
+  try {
+    runtime::PlanFile::parse(candidate.plan, "plan.fb");
+  } catch (const support::Error &error) {
+    return {Outcome::RefusedByExecutor, error.what()};
+  }
+  return {};
+}
+
 Verdict Checker::check(const Setting &setting) {
   std::unique_ptr<Oracle> &oracle = oracles[setting.oracleKey()];
   if (!oracle)
@@ -180,8 +208,6 @@ Verdict Checker::check(const Setting &setting) {
                 ? Outcome::Crashed
                 : Outcome::RefusedByCompiler,
             candidate.refusal};
-  if (compileOnly)
-    return {};
   std::vector<TensorMap> runs;
   std::optional<TensorMap> resumed;
   try {

@@ -43,8 +43,9 @@ public:
   /// Compiles, runs twice on one executor, and compares with the oracle, the second run with the
   /// first, and with earlier settings of which Setting::bitsKey says that bits are the same.
   Verdict check(const Setting &setting);
-  /// Compiles only: for targets that this machine does not have.
-  bool compileOnly = false;
+  /// Compiles only, and checks passes and plan as far as nothing needs to run: for targets that
+  /// this machine does not have.
+  Verdict checkPlan(const Setting &setting);
 
 private:
   Verdict compare(const Oracle &oracle, const Setting &setting, const TensorMap &found) const;

@@ -16,9 +16,11 @@ void CommonOptions::add(CLI::App &app) {
   app.add_option("--timeout", timeout, "seconds for one setting of one program (default: 60)")
       ->check(CLI::PositiveNumber);
   app.add_option("--target", target,
-                 "what hydrac compiles for: cpu, or a GPU that this machine has: h200, rtx5090 "
-                 "(default: cpu)");
-  app.add_flag("--compile-only", compileOnly, "run nothing: for a GPU that this machine has not");
+                 "what hydrac compiles for: cpu, or a GPU that this machine has: h200, rtx5090, "
+                 "FILE.json (default: cpu)");
+  app.add_flag("--compile-only", compileOnly,
+               "run nothing, and check what passes leave and what plans say: for a GPU that this "
+               "machine has not");
 }
 
 WorkerOptions CommonOptions::workers() const {
@@ -27,7 +29,7 @@ WorkerOptions CommonOptions::workers() const {
   constexpr double kMilliseconds = 1000.0;
   options.limit = std::chrono::milliseconds(static_cast<int64_t>(timeout * kMilliseconds));
 #if !__has_feature(address_sanitizer)
-  if (target == "cpu")
+  if (target == "cpu" || compileOnly)
     options.memory = uint64_t{16} << 30; // a driver of GPUs reserves far more
 #endif
   return options;
@@ -72,6 +74,7 @@ Setting CommonOptions::parse(const std::string &text) {
 void CommonOptions::checkTarget() const {
   Probe probe(*this);
   probe.setting.target = target;
+  probe.setting.plainCode = compileOnly;
   if (!probe.setting.isCuda())
     return;
   WorkerOptions one = workers();
@@ -102,7 +105,6 @@ uint32_t CaseRunner::parts(uint64_t job) {
     current.emplace(makeJob(job));
     settings = settingsOf(job, *current);
     checker = std::make_unique<Checker>(*compiler, *current);
-    checker->compileOnly = options.compileOnly;
     currentJob = job;
   }
   return static_cast<uint32_t>(settings.size());
@@ -110,7 +112,7 @@ uint32_t CaseRunner::parts(uint64_t job) {
 
 Verdict CaseRunner::run(uint64_t job, uint32_t part) {
   parts(job);
-  return checker->check(settings[part]);
+  return options.compileOnly ? checker->checkPlan(settings[part]) : checker->check(settings[part]);
 }
 
 bool Summary::count(const Verdict &verdict) {

@@ -22,8 +22,8 @@ public:
     Setting setting;
     setting.target = range.target;
     setting.mode = mode();
-    setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
-    if (random.chance(0.3))
+    setting.level = fusesMost() ? 2 : random.pick<int64_t>({0, 0, 1, 2, 2, 2});
+    if (random.chance(range.compileOnly ? 0.7 : 0.3))
       setting.precision =
           random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8", "fp8"});
     if (setting.precision != "fp32" && setting.mode != Mode::Generate && random.chance(0.25))
@@ -31,9 +31,8 @@ public:
           precisionPolicy(setting.precision)->format == support::DType::BF16 && random.chance(0.5)
               ? "bf16"
               : "f32";
-    if (precisionPolicy(setting.precision)->roundsParameters() &&
-        precisionPolicy(setting.precision)->format == support::DType::BF16 &&
-        hasBackward(setting.mode) && random.chance(0.4))
+    if (precisionPolicy(setting.precision)->narrowsGradients() && hasBackward(setting.mode) &&
+        random.chance(0.4))
       setting.gradients = "bf16";
     if (setting.precision == "fp8")
       drawQuantization(setting);
@@ -71,7 +70,7 @@ public:
       setting.disabled.push_back(name);
     keepOperands(setting);
     setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
-    setting.plainCode = range.target == "cpu" && random.chance(0.95);
+    setting.plainCode = drawPlainCode();
     return setting;
   }
 
@@ -106,7 +105,7 @@ private:
     dropUnused(setting);
     keepOperands(setting);
     setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
-    setting.plainCode = range.target == "cpu" && random.chance(0.95);
+    setting.plainCode = drawPlainCode();
     return setting;
   }
 
@@ -151,7 +150,7 @@ private:
   void drawUpdates(Setting &setting) {
     if (random.chance(0.4))
       setting.accumulation = random.between(2, 3);
-    if (random.chance(0.4))
+    if (random.chance(range.compileOnly ? 0.7 : 0.4))
       setting.noClip = true;
     else if (random.chance(0.5))
       setting.clip = random.pick<double>({0.01, 0.5, 100.0});
@@ -230,18 +229,34 @@ private:
       setting.exchangeBytes = 0;
   }
 
+  /// Passes that fuse steps for kernels of GPUs need all that comes before them, so half of what is
+  /// only compiled has it; it has more updates without a norm, and in fewer bits, for the same.
+  bool fusesMost() { return range.compileOnly && random.chance(0.5); }
+
+  /// NVRTC takes some seconds.
+  bool drawPlainCode() {
+    if (range.target == "cpu")
+      return random.chance(0.95);
+    return range.compileOnly && (random.chance(0.99) || !canHaveCode(range));
+  }
+
   Mode mode() {
     if (range.ranks && llvm::is_contained(range.modes, Mode::Train))
       return Mode::Train;
     std::vector<Mode> weighted;
     for (const Mode mode : range.modes)
-      weighted.insert(weighted.end(), !hasBackward(mode) ? 1 : mode == Mode::Grad ? 3 : 2, mode);
+      weighted.insert(weighted.end(),
+                      !hasBackward(mode)   ? 1
+                      : mode == Mode::Grad ? 3
+                      : range.compileOnly  ? 6
+                                           : 2,
+                      mode);
     return random.pick(weighted);
   }
 
   void leaveOut(Setting &setting) {
     const std::vector<std::string> optional = optionalPasses(setting);
-    if (optional.empty() || random.chance(0.25))
+    if (optional.empty() || fusesMost() || random.chance(0.25))
       return;
     // All numbers together leave out each pass; one number alone its own and perhaps more.
     setting.disabled.push_back(optional[(number + drawn++) % optional.size()]);

@@ -76,7 +76,9 @@ public:
   }
 
   std::vector<Setting> settingsOf(uint64_t, const Case &source) const override {
-    return drawSettings(source.seed, count, source.range(common.target));
+    SettingRange range = source.range(common.target);
+    range.compileOnly = common.compileOnly;
+    return drawSettings(source.seed, count, range);
   }
 
 private:

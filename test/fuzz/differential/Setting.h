@@ -53,7 +53,7 @@ struct Setting {
   std::vector<std::string> weightKeep;  ///< patterns: parameters that --weight-format leaves alone
   bool offload = false;                 ///< moments of any size live in the host's memory
   int64_t offloadLeast = 0;             ///< or of so many bytes
-  bool plainCode = false;               ///< LLVM does not improve the code
+  bool plainCode = false;               ///< LLVM does not improve the code; NVRTC makes none
 
   bool operator==(const Setting &other) const = default;
 
@@ -87,6 +87,7 @@ struct SettingRange {
   std::vector<Mode> modes = {Mode::Grad, Mode::Forward, Mode::Train};
   int64_t batch = 0;  ///< of the program: ranks are those that divide it; 0: it has none
   bool ranks = false; ///< draw those of several ranks alone, which train where the modes have that
+  bool compileOnly = false; ///< nothing runs: ranks may have GPUs, whose code is mostly plain
   bool int8 = false;  ///< it has weights that can be held in integers
   std::vector<std::string> parameters = {};    ///< names, for patterns
   std::vector<std::string> linearWeights = {}; ///< of those the ones that --lora takes

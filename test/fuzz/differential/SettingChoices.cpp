@@ -2,6 +2,7 @@
 #include "test/fuzz/differential/SettingChoices.h"
 
 #include "compiler/Backends.h"
+#include "compiler/codegen/cuda/CudaLibraries.h"
 #include "passes/precision/Policy.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -25,7 +26,7 @@ std::vector<std::string> optionalPasses(const Setting &setting) {
 
 std::vector<std::string> meshesOf(const SettingRange &range) {
   std::vector<std::string> meshes;
-  if (range.target != "cpu" || range.batch == 0)
+  if ((range.target != "cpu" && !range.compileOnly) || range.batch == 0)
     return meshes;
   for (const auto &[ranks, mesh] : {std::pair<int64_t, const char *>(2, "data:2"),
                                     {3, "data:3"},
@@ -37,6 +38,10 @@ std::vector<std::string> meshesOf(const SettingRange &range) {
     if (range.batch % ranks == 0)
       meshes.emplace_back(mesh);
   return meshes;
+}
+
+bool canHaveCode(const SettingRange &range) {
+  return range.target == "cpu" || !range.compileOnly || !cuda::sourceCompilerVersion().empty();
 }
 
 std::vector<int64_t> levelsOf(const std::string &mesh, StringRef shard) {

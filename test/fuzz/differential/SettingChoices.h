@@ -11,6 +11,9 @@ std::vector<std::string> optionalPasses(const Setting &setting);
 /// Meshes that the batch can be dealt out to.
 std::vector<std::string> meshesOf(const SettingRange &range);
 
+/// Whether code for the target can be made here; where plans are to run it can.
+bool canHaveCode(const SettingRange &range);
+
 /// Over how many of their axes ranks can share out.
 std::vector<int64_t> levelsOf(const std::string &mesh, llvm::StringRef shard);
 

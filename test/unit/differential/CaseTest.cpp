@@ -80,4 +80,12 @@ TEST(CaseOfText, HasWeightsForIntegersWithEverySecondSeed) {
   EXPECT_NE(makeCase("text", 5).source.text.find("dims(D = 16, V = 97)"), std::string::npos);
 }
 
+TEST(CaseOfWideRows, TrainsOrReadsOn) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const Case source = makeCase("wide", seed);
+    EXPECT_EQ(source.modes(), seed % 3 == 2 ? std::vector<Mode>{Mode::Generate} : kTrains);
+    EXPECT_NE(source.source.binding.batch, 0);
+  }
+}
+
 } // namespace hydra::test

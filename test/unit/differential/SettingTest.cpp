@@ -159,4 +159,27 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_EQ(key("-O0"), key("-O2" + exact));
 }
 
+TEST(Setting, DrawsOfPlansThatNothingRunsHaveRanksAndPlainCode) {
+  SettingRange range;
+  range.target = "h200";
+  range.batch = 4;
+  unsigned plain = 0, meshes = 0;
+  for (const bool compileOnly : {false, true}) {
+    range.compileOnly = compileOnly;
+    plain = meshes = 0;
+    for (uint64_t number = 0; number < 200; ++number)
+      for (const Setting &setting : drawSettings(number, 2, range)) {
+        EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
+        plain += setting.plainCode;
+        meshes += !setting.mesh.empty();
+      }
+    if (!compileOnly) {
+      EXPECT_EQ(plain, 0u);
+      EXPECT_EQ(meshes, 0u);
+    }
+  }
+  EXPECT_GT(plain, 380u);
+  EXPECT_GT(meshes, 100u);
+}
+
 } // namespace hydra::test
