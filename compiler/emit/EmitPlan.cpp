@@ -4,7 +4,6 @@
 #include "compiler/Backends.h"
 #include "compiler/emit/Actions.h"
 #include "compiler/emit/FileTables.h"
-#include "runtime/calls/CollectiveCall.h"
 #include "runtime/report/PlanTimes.h"
 #include "runtime/support/StreamTimeline.h"
 
@@ -116,6 +115,7 @@ private:
     file->target->block_shared_bytes = options.target.blockSharedBytes;
     file->target->peak_flops = options.target.peakFlops;
     file->target->overlap = options.target.links.overlap;
+    file->target->own_copy_tail = options.target.links.ownCopyTail;
     file->target->cpu_features = options.code.cpuFeatures;
   }
 
@@ -341,7 +341,10 @@ private:
     std::vector<support::TimedBlock> timeline;
     entry->blocks = blocks(program.getBody().front(), totals, &timeline);
     if (llvm::any_of(timeline, [](const support::TimedBlock &block) { return block.exchange; }))
-      totals.microseconds = support::predictTimeline(timeline, options.target.links.overlap).total;
+      totals.microseconds =
+          support::predictTimeline(timeline, {.overlap = options.target.links.overlap,
+                                              .copyTail = options.target.links.ownCopyTail})
+              .total;
     entry->cost = totals.cost();
     entry->transient_bytes = program.getTransientBytes().value_or(0);
     entry->live_bytes = program.getLiveBytes().value_or(0);
@@ -406,13 +409,10 @@ private:
     return result;
   }
 
-  /// How long a collective keeps the device from computing by copying the rank's own piece: where
-  /// copy engines move the others, which kernels do of small ones.
+  /// How long a collective copies the rank's own piece.
   double ownCopyMicroseconds(plan::StepInterface step) const {
     const RankGroup group = step.group();
-    const uint64_t sent = step.getSentBytes(), others = static_cast<uint64_t>(group.ranks - 1);
-    if (others == 0 || sent / others * (others + 1) < runtime::kEngineBytes)
-      return 0;
+    const uint64_t sent = step.getSentBytes();
     return 1e6 *
            std::min(options.target.links.ownCopySeconds(group, sent), step.seconds(options.target));
   }

@@ -80,6 +80,25 @@ public:
     return rates;
   }
 
+  /// What is said of copy engines, and takes it away from what else is given: descriptions may be
+  /// older than it, and devices without such copies have none.
+  void readEngines(const char *field, std::map<std::string, double> &given, Links &links) {
+    const std::pair<llvm::StringRef, double Links::*> rates[] = {
+        {kOwnCopyBandwidth, &Links::ownCopyBandwidth},
+        {kOwnCopyOddBandwidth, &Links::ownCopyOddBandwidth},
+        {kOwnCopyTail, &Links::ownCopyTail},
+        {kEngineBandwidth, &Links::engineBandwidth},
+        {kEngineSeconds, &Links::engineSeconds}};
+    for (const auto &[name, rate] : rates)
+      if (const auto found = given.find(name.str()); found != given.end()) {
+        links.*rate = found->second;
+        given.erase(found);
+      }
+    if (links.ownCopyTail > 1)
+      support::fail("{}: field '{}.{}' is {}; expected a number from 0 to 1", origin, field,
+                    kOwnCopyTail.str(), links.ownCopyTail);
+  }
+
   Links links(const char *field) {
     const std::pair<llvm::StringRef, double Links::*> rates[] = {
         {kNodeBandwidth, &Links::nodeBandwidth},
@@ -91,11 +110,7 @@ public:
     Links links;
     if (given.empty())
       return links;
-    // Descriptions may be older than it, and devices without such copies have none.
-    if (const auto own = given.find(kOwnCopyBandwidth.str()); own != given.end()) {
-      links.ownCopyBandwidth = own->second;
-      given.erase(own);
-    }
+    readEngines(field, given, links);
     size_t known = given.contains(kNodeRanks.str()) ? 1 : 0;
     links.nodeRanks = known ? static_cast<int64_t>(given.at(kNodeRanks.str())) : 0;
     std::vector<std::string> names = {kNodeRanks.str()};
@@ -113,9 +128,11 @@ public:
                       rate == &Links::overlap ? "a number from 0 to 1" : "a number above 0");
     constexpr double most = 65536; // as of a mesh
     if (known != names.size() || given.size() != names.size())
-      support::fail("{}: field '{}' is {}; expected {}, or nothing; {} may be left out", origin,
-                    field, content.at(field).dump(), fmt::join(names, ", "),
-                    kOwnCopyBandwidth.str());
+      support::fail("{}: field '{}' is {}; expected {}, or nothing; {} may be left out, as may {}, "
+                    "{}, {} and {}",
+                    origin, field, content.at(field).dump(), fmt::join(names, ", "),
+                    kOwnCopyBandwidth.str(), kOwnCopyOddBandwidth.str(), kOwnCopyTail.str(),
+                    kEngineBandwidth.str(), kEngineSeconds.str());
     if (const double ranks = given.at(kNodeRanks.str());
         ranks < 1 || ranks > most || ranks != double(links.nodeRanks))
       support::fail("{}: field '{}.{}' is {}; expected an integer from 1 to {}", origin, field,
@@ -298,11 +315,20 @@ std::string Target::attribute() const {
     known.push_back(quoted(feature));
   for (const auto &[rate, value] : loopRates)
     rates.push_back(fmt::format("{} = {}", rate, number(value)));
-  const std::string between = fmt::format(
-      "{{{} = {}, {} = {}, {} = {}, {} = {}, {} = {}}}", kNodeRanks.str(),
+  std::string between = fmt::format(
+      "{{{} = {}, {} = {}, {} = {}, {} = {}, {} = {}", kNodeRanks.str(),
       number(double(links.nodeRanks)), kNodeBandwidth.str(), number(links.nodeBandwidth),
       kNodeSeconds.str(), number(links.nodeSeconds), kNetworkBandwidth.str(),
       number(links.networkBandwidth), kNetworkSeconds.str(), number(links.networkSeconds));
+  const std::pair<llvm::StringRef, double> ofEngines[] = {
+      {kOwnCopyBandwidth, links.ownCopyBandwidth},
+      {kOwnCopyOddBandwidth, links.ownCopyOddBandwidth},
+      {kEngineBandwidth, links.engineBandwidth},
+      {kEngineSeconds, links.engineSeconds}};
+  if (links.engineBandwidth > 0)
+    for (const auto &[name, rate] : ofEngines)
+      between += fmt::format(", {} = {}", name.str(), number(rate));
+  between += "}";
   const std::pair<llvm::StringRef, std::string> roofline[] = {
       {kMemoryBandwidth, number(memoryBandwidth)}, {kCacheBytes, number(double(cacheBytes))},
       {kCacheBandwidth, number(cacheBandwidth)},   {kMatmulFlops, byFormat(matmulFlops)},

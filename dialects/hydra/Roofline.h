@@ -1,6 +1,8 @@
 // How long a machine takes for a step, at the limit: the cost model over the rates of a target.
 #pragma once
 
+#include "runtime/support/EngineBytes.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,26 +27,48 @@ struct Links {
   double networkBandwidth = 0, networkSeconds = 0;
   double overlap = 1; ///< of its rate, what computing keeps beside an exchange
   /// Read plus written, with which a device copies a rank's own piece of what copy engines
-  /// exchange, while nothing computes; 0: that takes no time of its own.
+  /// exchange, while nothing begins to compute; 0: that takes no time of its own.
   double ownCopyBandwidth = 0;
+  /// That of pieces which end within a page of `kCopyPage` bytes; 0: the same.
+  double ownCopyOddBandwidth = 0;
+  /// Of the time of a kernel, the last part, beside which such a copy begins; 0: at once, and what
+  /// computes waits.
+  double ownCopyTail = 0;
+  /// Of what copy engines move in a node, with barriers and own pieces; 0: as of the node.
+  double engineBandwidth = 0, engineSeconds = 0;
+
+  static constexpr uint64_t kCopyPage = 4096;
 
   /// Whether every such group lies in one node.
   bool inNode(const RankGroup &group) const {
     return group.world <= nodeRanks || nodeRanks % (group.ranks * group.stride) == 0;
   }
-  /// Of a collective in which each rank of a group sends so many bytes to others. A group in one
-  /// node has the links of the node; one that crosses nodes has, for all that it sends, the
-  /// network.
-  double seconds(const RankGroup &group, uint64_t wireBytes) const {
-    return inNode(group) ? nodeSeconds + double(wireBytes) / nodeBandwidth
-                         : networkSeconds + double(wireBytes) / networkBandwidth;
+  /// Of a collective in which each rank of a group sends so many bytes to others: of the piece that
+  /// each of these gets, as large as the one that a rank keeps.
+  static uint64_t pieceBytes(const RankGroup &group, uint64_t wireBytes) {
+    return group.ranks > 1 ? wireBytes / static_cast<uint64_t>(group.ranks - 1) : 0;
   }
-  /// Of these, for the own piece of a rank, which is as large as the one that each other rank of
-  /// the group gets.
+  /// Whether copy engines of GPUs move it, and not kernels.
+  bool byEngines(const RankGroup &group, uint64_t wireBytes) const {
+    const auto ranks = static_cast<uint64_t>(group.ranks);
+    return inNode(group) && pieceBytes(group, wireBytes) * ranks >= support::kEngineBytes;
+  }
+  /// A group in one node has the links of the node; one that crosses nodes has, for all that it
+  /// sends, the network.
+  double seconds(const RankGroup &group, uint64_t wireBytes) const {
+    if (!inNode(group))
+      return networkSeconds + double(wireBytes) / networkBandwidth;
+    if (engineBandwidth > 0 && byEngines(group, wireBytes))
+      return engineSeconds + double(wireBytes) / engineBandwidth;
+    return nodeSeconds + double(wireBytes) / nodeBandwidth;
+  }
+  /// Of these, for the own piece of a rank.
   double ownCopySeconds(const RankGroup &group, uint64_t wireBytes) const {
-    if (ownCopyBandwidth <= 0 || group.ranks <= 1 || !inNode(group))
+    if (ownCopyBandwidth <= 0 || !byEngines(group, wireBytes))
       return 0;
-    return 2 * double(wireBytes) / double(group.ranks - 1) / ownCopyBandwidth;
+    const uint64_t piece = pieceBytes(group, wireBytes);
+    const bool odd = ownCopyOddBandwidth > 0 && piece % kCopyPage != 0;
+    return 2 * double(piece) / (odd ? ownCopyOddBandwidth : ownCopyBandwidth);
   }
 };
 

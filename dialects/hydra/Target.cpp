@@ -28,12 +28,22 @@ double Roofline::seconds(Arithmetic kind, const std::string &format, uint64_t fl
   return std::max(double(flops) / rate, double(bytes) / bandwidth) + launchSeconds;
 }
 
+/// By how much a rank's own piece is copied for longer, as it ends within a page, than the rate of
+/// copy engines knows.
+static double oddCopySeconds(const Links &links, const RankGroup &group, uint64_t wireBytes) {
+  if (links.engineBandwidth <= 0 || links.ownCopyBandwidth <= 0)
+    return 0;
+  const auto piece = double(Links::pieceBytes(group, wireBytes));
+  return std::max(0.0, links.ownCopySeconds(group, wireBytes) - 2 * piece / links.ownCopyBandwidth);
+}
+
 double Roofline::collectiveSeconds(const RankGroup &group, uint64_t wireBytes,
                                    uint64_t bytes) const {
   const double inMemory = seconds(Arithmetic::Other, "f32", 0, bytes);
   if (group.ranks <= 1 || links.nodeRanks == 0)
     return inMemory;
-  return std::max(inMemory, links.seconds(group, wireBytes));
+  return std::max(inMemory,
+                  links.seconds(group, wireBytes) + oddCopySeconds(links, group, wireBytes));
 }
 
 double Roofline::transferSeconds(uint64_t bytes) const {
@@ -49,6 +59,10 @@ static Links linksOf(DictionaryAttr links) {
   };
   Links found{static_cast<int64_t>(number(kNodeRanks)), number(kNodeBandwidth),
               number(kNodeSeconds), number(kNetworkBandwidth), number(kNetworkSeconds)};
+  found.ownCopyBandwidth = number(kOwnCopyBandwidth);
+  found.ownCopyOddBandwidth = number(kOwnCopyOddBandwidth);
+  found.engineBandwidth = number(kEngineBandwidth);
+  found.engineSeconds = number(kEngineSeconds);
   return found.nodeRanks > 0 && found.nodeBandwidth > 0 && found.networkBandwidth > 0 ? found
                                                                                       : Links();
 }

@@ -44,7 +44,11 @@ inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks"
                                      kNodeSeconds = "node_seconds",
                                      kNetworkBandwidth = "network_bandwidth",
                                      kNetworkSeconds = "network_seconds", kOverlap = "overlap",
-                                     kOwnCopyBandwidth = "own_copy_bandwidth";
+                                     kOwnCopyBandwidth = "own_copy_bandwidth",
+                                     kOwnCopyOddBandwidth = "own_copy_odd_bandwidth",
+                                     kOwnCopyTail = "own_copy_tail",
+                                     kEngineBandwidth = "engine_bandwidth",
+                                     kEngineSeconds = "engine_seconds";
 
 // Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a
 // step inside the kernel; of one block, FLOP/s and bytes/s.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/calls/CallSite.h"
+#include "runtime/support/EngineBytes.h"
 
 #include <string>
 
@@ -16,10 +17,7 @@ struct CollectiveSpec {
   std::string place;  ///< in the model: `layer 3, llama.mlir:20`
 };
 
-/// Bytes that a rank sends and receives in one call from which on copy engines of a GPU move them.
-/// They begin some 40 us later than kernels do, and take no multiprocessors from what computes
-/// meanwhile.
-inline constexpr uint64_t kEngineBytes = uint64_t{4} << 20;
+using support::kEngineBytes;
 
 /// The call that a step asks for. Throws Error when its tensors do not fit, or the mesh has no such axis.
 CollectiveSpec describeAllGather(const CallSite &site);

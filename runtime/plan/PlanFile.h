@@ -16,7 +16,7 @@
 namespace hydra::runtime {
 
 /// The format written, and the only one read.
-inline constexpr uint32_t kPlanVersion = 25;
+inline constexpr uint32_t kPlanVersion = 26;
 
 /// A plan that passed every check, and the bytes it lives in. What plan() gives stays valid for as
 /// long as this object or one it was moved to.

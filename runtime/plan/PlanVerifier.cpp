@@ -52,6 +52,7 @@ private:
              arch ? arch->string_view() : "(nothing)");
     checkNotNegative(path, "peak_flops", plan.target()->peak_flops());
     checkNotNegative(path, "overlap", plan.target()->overlap());
+    checkNotNegative(path, "own_copy_tail", plan.target()->own_copy_tail());
     if (const Sharing *sharing = plan.target()->sharing())
       checkSharing(Path(path, "sharing"), *sharing);
   }

@@ -229,7 +229,8 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
       timed.waits.assign(block->waits()->begin(), block->waits()->end());
     blocks.push_back(std::move(timed));
   }
-  support::DeviceRules rules{.overlap = plan.target()->overlap()};
+  support::DeviceRules rules{.overlap = plan.target()->overlap(),
+                             .copyTail = plan.target()->own_copy_tail()};
   if (sharing)
     rules.exclusive = sharing->exclusive();
   return support::predictTimeline(blocks, rules);

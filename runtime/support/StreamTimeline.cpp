@@ -118,33 +118,54 @@ private:
     return std::max(1.0, held);
   }
 
-  /// Whether the device copies the own piece of an exchange.
+  /// Whether an exchange has its own piece left to copy.
   bool copies() const {
     const auto exchange = links.find(Link::Ranks);
     return exchange != links.end() && exchange->second.copy > 0;
   }
 
-  /// To the next end of a block, or of copying an own piece.
+  /// What computing has of the rate of the device.
+  double deviceRate() const {
+    if (copies())
+      return rules.copyTail > 0 ? 1 / crowd() : 0;
+    return (links.contains(Link::Ranks) ? overlap : 1) / crowd();
+  }
+
+  /// How much of what computes is in front of the copy of an own piece: until all are in the last
+  /// part of their time.
+  double inFront() const {
+    double most = 0;
+    if (rules.copyTail > 0 && copies())
+      for (const Running &one : device)
+        most = std::max(most, one.left - rules.copyTail * blocks[one.stream->block()].time);
+    return most;
+  }
+
+  /// To the next end of a block, or begin or end of copying an own piece.
   void advance() {
     const bool copying = copies();
-    const double beside = links.contains(Link::Ranks) ? overlap : 1;
-    const double rate = copying ? 0 : beside / crowd(); // of the device
+    const double rate = deviceRate(), held = inFront();
     const bool computes = !device.empty() && rate > 0;
     double first = 0; // of those that compute, until one ends
     if (computes)
       first = std::ranges::min(device, {}, &Running::left).left / rate;
     double time = computes ? first : std::numeric_limits<double>::infinity();
+    if (held > 0)
+      time = std::min(time, held / rate);
+    const auto moves = [&](Link link) { return link != Link::Ranks || held <= 0; };
     for (const auto &[link, running] : links)
-      time = std::min(time, running.copy > 0 ? running.copy : running.left);
+      if (moves(link))
+        time = std::min(time, running.copy > 0 ? running.copy : running.left);
     now += time;
     for (auto &[link, running] : links)
       count(link, running, time, copying);
     if (computes)
       finishDevice(first <= time, time * rate);
     for (auto one = links.begin(); one != links.end();) {
-      const bool ends = one->second.left <= time;
-      one->second.left -= time;
-      one->second.copy = std::max(0.0, one->second.copy - time);
+      const double moved = moves(one->first) ? time : 0;
+      const bool ends = one->second.left <= moved;
+      one->second.left -= moved;
+      one->second.copy = std::max(0.0, one->second.copy - moved);
       if (ends)
         finish(*one->second.stream);
       one = ends ? links.erase(one) : std::next(one);
@@ -154,10 +175,10 @@ private:
   /// Adds what an exchange has kept from computing for `time`; `copying`: by copying an own piece.
   void count(Link link, const Running &running, double time, bool copying) {
     BlockSpan &exchange = timeline.blocks[running.stream->block()];
-    const bool idle = device.empty() || copying;
+    const bool idle = device.empty() || (copying && rules.copyTail <= 0);
     exchange.alone += idle ? time : 0;
     if (copying)
-      exchange.exposed += link == Link::Ranks ? time : 0;
+      exchange.exposed += idle && link == Link::Ranks ? time : 0;
     else if (idle)
       exchange.exposed += time / static_cast<double>(links.size());
     else if (link == Link::Ranks)

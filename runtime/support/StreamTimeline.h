@@ -25,7 +25,7 @@ struct TimedBlock {
   double use = 1;          ///< of the device, the part that it makes use of when it runs alone
   double share = 1;        ///< of the device, the part that it occupies then, at least `use`
   /// Of an exchange between ranks, the beginning of its time, in which the device copies the rank's
-  /// own piece within itself, and nothing computes.
+  /// own piece within itself, and nothing begins to compute.
   double ownCopy = 0;
 };
 
@@ -55,11 +55,15 @@ struct DeviceRules {
   /// device that it uses, and of the rest of what it occupies this part. What is held beyond the
   /// whole device slows all of them down.
   std::optional<double> exclusive = std::nullopt;
+  /// Of the time of a kernel, from 0 to 1, the last part, in which it leaves multiprocessors. An
+  /// own piece begins to be copied when all that computes has come so far. 0: it is copied at once,
+  /// and what computes waits.
+  double copyTail = 0;
 };
 
 /// Exchanges of a link run one at a time, in the order in which they may begin; blocks that compute
-/// run beside them, beside those of the host at their full rate. While an own piece is copied, what
-/// computes waits, and nothing begins to.
+/// run beside them, beside those of the host at their full rate. Until an own piece is copied,
+/// nothing begins to compute.
 StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, const DeviceRules &rules = {});
 inline StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap) {
   return predictTimeline(blocks, DeviceRules{.overlap = overlap});

@@ -46,6 +46,8 @@ std::vector<DamageCase> cases() {
       {"Arch", [](PlanT &p) { p.target->kind = TargetKind::cuda; },
        "target.sm_arch: (nothing) is no GPU architecture; expected one such as sm_90a"},
       {"Overlap", [](PlanT &p) { p.target->overlap = -0.5; }, "target.overlap: -0.5 is negative"},
+      {"OwnCopyTail", [](PlanT &p) { p.target->own_copy_tail = -1; },
+       "target.own_copy_tail: -1 is negative"},
       {"PeakFlops", [](PlanT &p) { p.target->peak_flops = INFINITY; },
        "target.peak_flops: inf is not finite"},
       {"Sharing", [](PlanT &p) { p.target->sharing = std::make_unique<Sharing>(0.5, NAN, 30, 6); },

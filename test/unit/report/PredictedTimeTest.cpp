@@ -83,6 +83,12 @@ TEST_F(PredictedTimeTest, CopiesOfOwnPiecesAreExposed) {
   EXPECT_EQ(time.exchanges[0].alone, 4);
   EXPECT_EQ(time.exposed, 4);
   EXPECT_EQ(time.total, 10 + 4 + 100 + 5);
+  // Beside the last hundredth of what runs there is 1 less.
+  builder.plan.target->own_copy_tail = 0.01;
+  const runtime::PlanFile beside = builder.load();
+  time = report::predictedTime(beside.plan(), *beside.plan().programs()->Get(0));
+  EXPECT_EQ(time.exchanges[0].ownCopy, 4);
+  EXPECT_EQ(time.exchanges[0].alone, 3 + 36);
 }
 
 TEST_F(PredictedTimeTest, OfAStepWithMicroBatches) {

@@ -111,6 +111,40 @@ TEST(StreamTimeline, AllThatRunsWaitsForAnOwnPiece) {
   EXPECT_EQ(timeline.total, 20);
 }
 
+TEST(StreamTimeline, AnOwnPieceIsCopiedBesideTheLastPartOfAKernel) {
+  // 10..30 a kernel beside the exchange; from 28 on the copy of 4 runs beside it, then alone.
+  std::vector<TimedBlock> blocks = {compute(0, 10, {}, 0), exchange(30, {0}, 1), compute(0, 20),
+                                    compute(0, 3), compute(0, 5, {1})};
+  blocks[1].ownCopy = 4;
+  const DeviceRules rules{.copyTail = 0.1};
+  StreamTimeline timeline = predictTimeline(blocks, rules);
+  EXPECT_EQ(timeline.blocks[2].end, 30) << "it takes nothing from what runs";
+  EXPECT_EQ(timeline.blocks[3].begin, 32) << "nothing begins until it has ended";
+  EXPECT_EQ(timeline.blocks[1].end, 28 + 30) << "the exchange begins with it";
+  EXPECT_EQ(timeline.blocks[1].alone, 2 + (58 - 35));
+  EXPECT_EQ(timeline.blocks[1].exposed, timeline.exposed);
+  EXPECT_EQ(timeline.total, timeline.compute + timeline.exposed);
+  blocks[1].ownCopy = 1; // and ends beside it
+  timeline = predictTimeline(blocks, rules);
+  EXPECT_EQ(timeline.blocks[3].begin, 30);
+  EXPECT_EQ(timeline.blocks[1].alone, 58 - 33);
+}
+
+TEST(StreamTimeline, ACopyWaitsForTheLastPartOfAllThatRun) {
+  // 4..9 what has 6 of its 10 left; the copy, from 9 on, has what is behind the other kernel wait.
+  std::vector<TimedBlock> blocks = {compute(1, 4, {}, 0), compute(0, 10), exchange(12, {0}),
+                                    compute(1, 3), compute(1, 1)};
+  for (TimedBlock &block : blocks)
+    block.use = block.share = 0.25;
+  blocks[2].ownCopy = 10;
+  const StreamTimeline timeline = predictTimeline(blocks, {.exclusive = 0, .copyTail = 0.1});
+  EXPECT_EQ(timeline.blocks[1].end, 10);
+  EXPECT_EQ(timeline.blocks[3].end, 7) << "it has begun with the exchange";
+  EXPECT_EQ(timeline.blocks[4].begin, 19);
+  EXPECT_EQ(timeline.blocks[2].end, 21);
+  EXPECT_EQ(timeline.blocks[2].alone, 9 + 1);
+}
+
 TEST(StreamTimeline, NothingBeginsWhileAnOwnPieceIsCopied) {
   // 0..4 it is copied, 0..2 its reader's other value comes from the host; 4..9 the reader computes.
   std::vector<TimedBlock> blocks = {exchange(10),
@@ -245,6 +279,12 @@ TEST(StreamTimeline, RandomLists) {
       EXPECT_LE(slower.total, compute + wire + 1e-9) << "seed " << seed;
       EXPECT_GE(slower.exposed, own - 1e-9) << "seed " << seed;
       EXPECT_GE(alone, own - 1e-9) << "seed " << seed;
+    }
+    // Beside the last part of kernels they are exposed by less.
+    for (const double tail : {0.2, 1.0}) {
+      const StreamTimeline beside = predictTimeline(copying, {.overlap = 0.3, .copyTail = tail});
+      EXPECT_NEAR(beside.total, beside.compute + beside.exposed, 1e-9) << "seed " << seed;
+      EXPECT_LE(beside.total, compute + wire + 1e-9) << "seed " << seed;
     }
     // Side by side nothing takes longer than one by one, nor ends before its own stream can.
     double longest = 0;
