@@ -315,20 +315,11 @@ std::string Target::attribute() const {
     known.push_back(quoted(feature));
   for (const auto &[rate, value] : loopRates)
     rates.push_back(fmt::format("{} = {}", rate, number(value)));
-  std::string between = fmt::format(
-      "{{{} = {}, {} = {}, {} = {}, {} = {}, {} = {}", kNodeRanks.str(),
+  const std::string between = fmt::format(
+      "{{{} = {}, {} = {}, {} = {}, {} = {}, {} = {}}}", kNodeRanks.str(),
       number(double(links.nodeRanks)), kNodeBandwidth.str(), number(links.nodeBandwidth),
       kNodeSeconds.str(), number(links.nodeSeconds), kNetworkBandwidth.str(),
       number(links.networkBandwidth), kNetworkSeconds.str(), number(links.networkSeconds));
-  const std::pair<llvm::StringRef, double> ofEngines[] = {
-      {kOwnCopyBandwidth, links.ownCopyBandwidth},
-      {kOwnCopyOddBandwidth, links.ownCopyOddBandwidth},
-      {kEngineBandwidth, links.engineBandwidth},
-      {kEngineSeconds, links.engineSeconds}};
-  if (links.engineBandwidth > 0)
-    for (const auto &[name, rate] : ofEngines)
-      between += fmt::format(", {} = {}", name.str(), number(rate));
-  between += "}";
   const std::pair<llvm::StringRef, std::string> roofline[] = {
       {kMemoryBandwidth, number(memoryBandwidth)}, {kCacheBytes, number(double(cacheBytes))},
       {kCacheBandwidth, number(cacheBandwidth)},   {kMatmulFlops, byFormat(matmulFlops)},

@@ -59,10 +59,6 @@ static Links linksOf(DictionaryAttr links) {
   };
   Links found{static_cast<int64_t>(number(kNodeRanks)), number(kNodeBandwidth),
               number(kNodeSeconds), number(kNetworkBandwidth), number(kNetworkSeconds)};
-  found.ownCopyBandwidth = number(kOwnCopyBandwidth);
-  found.ownCopyOddBandwidth = number(kOwnCopyOddBandwidth);
-  found.engineBandwidth = number(kEngineBandwidth);
-  found.engineSeconds = number(kEngineSeconds);
   return found.nodeRanks > 0 && found.nodeBandwidth > 0 && found.networkBandwidth > 0 ? found
                                                                                       : Links();
 }
