@@ -376,6 +376,7 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 2, false, false, gatherQuantizedPass, gathersQuantized},
       {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },
        keepsQuantized},
+      {P::Group, false, 2, true, false, [](Options) { return createQuantizeParts(); }, quantizes},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },
        roundsGradients},
       {P::Group, true, 0, false, false, chunkPass},

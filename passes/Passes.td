@@ -764,6 +764,20 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "operations that became part of a matmul">];
 }
 
+def QuantizeParts : Pass<"hydra-quantize-parts", "::mlir::ModuleOp"> {
+  let summary = "what is joined to be rounded to 8 bits is rounded before it is joined";
+  let description = [{
+    Behind hydra-quantize-matmuls. The gradients of gate and up are joined, since one matmul reads both; so each was
+    written in 16 bits, and a sweep over them found their largest magnitudes and rounded them. Where all parts of a
+    joined value are made element by element, the ways from it to `hydra.quantize` and to `hydra.reduce_max` along the
+    axis of the parts go over to the parts: bytes are joined, and the largest of the largest numbers is taken. Then the
+    group that makes the parts rounds them, and the joined value is not made: 6 bytes of each number of 11. A scale that is
+    made of the joined value itself (`amax=current`) waits for all of it, so only its largest numbers are found
+    earlier. Weights that are cast and joined stay, as others know them by that. *Exact.*
+  }];
+  let statistics = [Statistic<"values", "values", "joined values whose parts are rounded or compared">];
+}
+
 def QuantizeWeights : Pass<"hydra-quantize-weights", "::mlir::ModuleOp"> {
   let summary = "weights that nothing changes are held in i8, each row with a scale";
   let description = [{
