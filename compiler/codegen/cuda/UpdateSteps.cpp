@@ -34,6 +34,7 @@ struct Part {
 struct Update {
   RowProgram program;
   int64_t rows = 0, columns = 0, sums = 0;
+  bool isOfBytes = false;             ///< operands have 8 bits
   RowType type = RowType::F32;        ///< of what is summed: f32, or sums are rounded to bf16
   unsigned gradient = 0;              ///< among the inputs
   SmallVector<unsigned> reads, halves; ///< inputs: numbers of the domain, in f32 and in 16 bits
@@ -238,6 +239,7 @@ std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launc
   update.columns = c.getDimSize(1);
   update.type = c.getElementType().isF32() ? RowType::F32 : RowType::BF16;
   update.sums = typeOf(op.getA()).getDimSize(op.getTransposeA() ? 0 : 1);
+  update.isOfBytes = isEightBitFloat(typeOf(op.getA()).getElementType());
   for (plan::LaunchOp launch : launches) {
     unsigned input = 0;
     const std::optional<Part> part = partOf(launch, op.getC(), input);
@@ -270,7 +272,9 @@ struct UpdateTiles {
   /// has no memory for a ring and two buffers.
   static std::optional<UpdateTiles> of(const Update &update, TargetAttr target) {
     constexpr int64_t kMap = 128, kBarrier = 8, kWarps = kThreads / 32, kGroups = 2, kTurns = 8,
-                      kMostStages = 4, kLeast = 2, kMostBuffers = 8;
+                      kLeast = 2, kMostBuffers = 8;
+    // A stage of 8 bits is worked on for twice as long.
+    const int64_t mostStages = update.isOfBytes ? 4 : 5;
     UpdateTiles tiles;
     tiles.blocks = target.getMultiprocessors();
     if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
@@ -285,7 +289,7 @@ struct UpdateTiles {
     const int64_t most = update.most.size() * kTileRows * kTileColumns / kPieceColumns * 4;
     const int64_t rest = kWarps * kMap + kTurns * kBarrier + kGroups * most;
     const int64_t shared = target.getBlockShared() - rest;
-    tiles.stages = std::min(kMostStages, (shared - kLeast * buffer) / stage);
+    tiles.stages = std::min(mostStages, (shared - kLeast * buffer) / stage);
     if (tiles.stages < kLeast)
       return std::nullopt;
     tiles.buffers = std::min(kMostBuffers, (shared - tiles.stages * stage) / buffer);
@@ -297,18 +301,19 @@ struct UpdateTiles {
 
   /// Of the kernel at the target's rates. The block with the most tiles multiplies its first with
   /// nothing to update, and updates its last with nothing to multiply. Between, one hides the other
-  /// in part (kExposed). A last turn that few blocks have costs as much as a full one, so matrices
+  /// in part (`exposed`). A last turn that few blocks have costs as much as a full one, so matrices
   /// of less than two tiles a block, or a little more than a whole number of them, take longer.
   double seconds(const Update &update, plan::MatmulOp op, const Roofline &rates) const {
     const auto numbers = static_cast<double>(kTileRows * kTileColumns * blocks);
     const auto bytes = static_cast<double>(update.moved());
     std::string format;
     llvm::raw_string_ostream(format) << typeOf(op.getA()).getElementType();
-    const auto rate = rates.matmulFlops.find(format);
-    const double flops = rate == rates.matmulFlops.end() ? rates.vectorFlops : rate->second;
-    const double multiply = 2 * numbers * static_cast<double>(update.sums) / flops,
+    const auto found = rates.matmulFlops.find(format);
+    const double flops = found == rates.matmulFlops.end() ? rates.vectorFlops : found->second;
+    const double rate = update.isOfBytes ? kByteRate : 1,
+                 multiply = 2 * numbers * static_cast<double>(update.sums) / (rate * flops),
                  apply = numbers * bytes / rates.memoryBandwidth,
-                 both = std::max(multiply, apply) + kExposed * std::min(multiply, apply);
+                 both = std::max(multiply, apply) + exposed(update) * std::min(multiply, apply);
     const auto turns = static_cast<double>(ceilDiv(count, blocks));
     const int64_t operands =
         plan::extentBytes(typeOf(op.getA())) + plan::extentBytes(typeOf(op.getB()));
@@ -322,9 +327,11 @@ struct UpdateTiles {
   /// launches.
   static constexpr double kBegin = 4;
   /// What shows of the shorter of multiplying a tile and updating another, which share a
-  /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums
-  /// (docs/laboratory.md).
-  static constexpr double kExposed = 0.6;
+  /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums of 16 bits,
+  /// and with 2048 and 2560 of 8 (docs/laboratory.md).
+  static double exposed(const Update &update) { return update.isOfBytes ? 0.4 : 0.6; }
+  /// Of the rate of 8-bit operands: 64 x 64 sums at a time read each operand twice as often.
+  static constexpr double kByteRate = 0.5;
 };
 
 /// `{x, y, …}`, with what `textOf` makes of each.
@@ -477,7 +484,9 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                op.getTransposeB() ? "true" : "false"))
           .str(),
       shape, arguments.values, arguments.access);
-  launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(UpdateTiles::kExposed));
+  const double shown =
+      UpdateTiles::exposed(update) / (update.isOfBytes ? UpdateTiles::kByteRate : 1);
+  launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(shown));
 }
 
 } // namespace hydra::cuda

@@ -124,15 +124,15 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
   }
 }
 
-/// c[64 x 128] = a b^T, or c += a b^T where `add`: 32 of k, of numbers of 8 bits.
+/// c[64 x 64] = a b^T, or c += a b^T where `add`: 32 of k, of numbers of 8 bits.
 template <typename A, typename B> struct ByteMatmul;
 #define HYDRA_BYTE_MATMUL(A, B)                                                                                  \
   template <> struct ByteMatmul<A, B> {                                                                          \
-    static __device__ __forceinline__ void run(float (&c)[16][4], uint64 a, uint64 b, int add) {                 \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"                                                 \
-                   "wgmma.mma_async.sync.aligned.m64n128k32.f32." #A "." #B " {" HYDRA_L64 "}, "                 \
-                   "%64, %65, p, 1, 1;\n}"                                                                       \
-                   : HYDRA_O64("+f")                                                                             \
+    static __device__ __forceinline__ void run(float (&c)[8][4], uint64 a, uint64 b, int add) {                  \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"                                                 \
+                   "wgmma.mma_async.sync.aligned.m64n64k32.f32." #A "." #B " {" HYDRA_L32 "}, "                  \
+                   "%32, %33, p, 1, 1;\n}"                                                                       \
+                   : HYDRA_O32("+f")                                                                             \
                    : "l"(a), "l"(b), "r"(add));                                                                  \
     }                                                                                                            \
   };
@@ -143,21 +143,33 @@ HYDRA_BYTE_MATMUL(e5m2, e5m2)
 #undef HYDRA_BYTE_MATMUL
 
 /// The sums of a stage, of 16 bits: they still run when the next one is begun, and those of the last stage are done.
-/// Of 8 bits they are done.
+/// Of 8 bits they are done; while those of 64 x 64 run, those before are added.
 template <typename A, typename B, int Width, bool ALines, bool BLines, int Halves>
 __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], uint32 a, uint32 b, bool isFirst) {
   if constexpr (sizeof(A) == 1) {
+    constexpr int wide = kBlock / 8, across = Width / kBlock, count = Halves * across;
+    float sums[2][wide][4];
+    const auto add = [&](int block) {
+      forEach(sums[block % 2], [&](float &x, int n, int i) {
+        float &to = c[block / across][block % across * wide + n][i];
+        to = isFirst ? x : __fadd_rn(to, x);
+      });
+    };
 #pragma unroll
-    for (int half = 0; half < Halves; ++half) {
-      float sums[Width / 8][4];
+    for (int block = 0; block < count; ++block) {
       beginMatmuls();
 #pragma unroll
       for (int k = 0; k < kLine / 32; ++k)
-        ByteMatmul<A, B>::run(sums, columnsSummed(a + half * kBlockBytes, k), columnsSummed(b, k), k > 0);
+        ByteMatmul<A, B>::run(sums[block % 2], columnsSummed(a + block / across * kBlockBytes, k),
+                              columnsSummed(b + block % across * kBlockBytes, k), k > 0);
       commitMatmuls();
-      waitForMatmuls<0>(sums);
-      forEach(c[half], [&](float &x, int n, int i) { x = isFirst ? sums[n][i] : __fadd_rn(x, sums[n][i]); });
+      if (block > 0) {
+        waitForMatmuls<1>(sums[(block - 1) % 2]);
+        add(block - 1);
+      }
     }
+    waitForMatmuls<0>(sums[(count - 1) % 2]);
+    add(count - 1);
   } else {
     beginMatmuls();
 #pragma unroll
@@ -178,6 +190,7 @@ template <int Rows, int Columns, int Sums, int Width, bool ALines, bool BLines, 
 __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Update &update, int group) {
   using Tiles = Tiles<Rows, Columns, Width>;
   constexpr int steps = (Sums + kSummed<A> - 1) / kSummed<A>, halves = kHeight / kPieceRows;
+  constexpr bool isDone = sizeof(A) == 1; // with a stage when the next one is begun
   auto ring = block.ring();
   auto buffers = block.buffers();
   int turn = 0;
@@ -199,14 +212,14 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
       ring.awaitFull();
       const uint32 a = block.stages + ring.stage * Block::stageBytes;
       multiplyStage<A, B, Width, ALines, BLines>(c, a, a + Block::aBytes, step == 0);
-      if (step > 0 && threadIdx.x % 32 == 0)
-        arrive(ring.empty(ring.last()));
+      if ((isDone || step > 0) && threadIdx.x % 32 == 0)
+        arrive(ring.empty(isDone ? ring.stage : ring.last()));
     }
     if (threadIdx.x % 32 == 0)
       arrive(block.mayMultiply(group ^ 1));
     waitForMatmuls<0>(c[0]);
     pin(c[1]);
-    if (threadIdx.x % 32 == 0)
+    if (!isDone && threadIdx.x % 32 == 0)
       arrive(ring.empty(ring.last()));
     if (turn > 0)
       waitFor(block.mayUpdate(group), phase);

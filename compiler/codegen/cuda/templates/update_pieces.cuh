@@ -310,7 +310,7 @@ __device__ __forceinline__ void fetchPieces(const Block &block, const Tensors &t
   }
 }
 
-/// The warp that has results stored; a buffer is free when the one behind it is being stored.
+/// The warp that has results stored; a buffer is free when it has been read for that.
 template <int Rows, int Columns, int Width, typename Block, typename Tensors>
 __device__ __forceinline__ void storePieces(const Block &block, const Tensors &tensors, const unsigned char *maps) {
   if (threadIdx.x % 32 != 0)
@@ -320,7 +320,6 @@ __device__ __forceinline__ void storePieces(const Block &block, const Tensors &t
     acquireMap(maps + i * kMapBytes);
   const uint64 policy = Tensors::soon ? evictNormally() : evictFirst();
   auto buffers = block.buffers();
-  int before = -1;
   for (Pieces<Rows, Columns, Width> piece; !piece.isEnd(); piece.next(), buffers.next()) {
     waitFor(block.updated(buffers.stage), buffers.phase);
     const uint32 from = block.piece(buffers.stage);
@@ -330,14 +329,9 @@ __device__ __forceinline__ void storePieces(const Block &block, const Tensors &t
       storeBoxOnce(maps + (part * Tensors::writes + i) * kMapBytes, piece.column(), piece.row() - tensors.begin(part),
                    from + Tensors::placeOf(i), policy);
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-    if (before >= 0) {
-      waitForStores<1>();
-      arrive(buffers.empty(before));
-    }
-    before = buffers.stage;
-  }
-  if (before >= 0)
     waitForStores<0>();
+    arrive(buffers.empty(buffers.stage));
+  }
 }
 
 } // namespace hopper_update
