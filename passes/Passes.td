@@ -771,7 +771,7 @@ def QuantizeParts : Pass<"hydra-quantize-parts", "::mlir::ModuleOp"> {
     written in 16 bits, and a sweep over them found their largest magnitudes and rounded them. Where all parts of a
     joined value are made element by element, the ways from it to `hydra.quantize` and to `hydra.reduce_max` along the
     axis of the parts go over to the parts: bytes are joined, and the largest of the largest numbers is taken. Then the
-    group that makes the parts rounds them, and the joined value is not made: 6 bytes of each number of 11. A scale that is
+    group that makes the parts rounds them, and the joined value is neither written nor read: 4 bytes a number. A scale that is
     made of the joined value itself (`amax=current`) waits for all of it, so only its largest numbers are found
     earlier. Weights that are cast and joined stay, as others know them by that. *Exact.*
   }];
