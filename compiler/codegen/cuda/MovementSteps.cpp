@@ -55,18 +55,15 @@ struct Movement {
 
 int64_t blocksFor(int64_t elements) { return ceilDiv(elements, kThreads); }
 
-/// Elements of a word, if both sides can be met word by word; 1 otherwise.
-int64_t elementsOfWord(const Movement &move, ArrayRef<Dim> dims, const Dim *inTo,
-                       const Dim *inFrom) {
-  constexpr int64_t kWord = 4;
-  const int64_t each = kWord / elementBytes(typeOf(move.to).getElementType());
-  if (each < 2 || inTo->size % each != 0 || inFrom->size % each != 0 ||
-      std::min(plan::alignmentOf(move.to), plan::alignmentOf(move.from)) < kWord)
-    return 1;
-  const bool all = llvm::all_of(dims, [&](const Dim &dim) {
-    return (&dim == inTo || dim.to % each == 0) && (&dim == inFrom || dim.from % each == 0);
-  });
-  return all ? each : 1;
+/// Whether both sides can be met in vectors of so many bytes.
+bool hasVectors(const Movement &move, ArrayRef<Dim> dims, const Dim *inTo, const Dim *inFrom,
+                int64_t bytes) {
+  const int64_t each = bytes / elementBytes(typeOf(move.to).getElementType());
+  return inTo->size % each == 0 && inFrom->size % each == 0 &&
+         std::min(plan::alignmentOf(move.to), plan::alignmentOf(move.from)) >= bytes &&
+         llvm::all_of(dims, [&](const Dim &dim) {
+           return (&dim == inTo || dim.to % each == 0) && (&dim == inFrom || dim.from % each == 0);
+         });
 }
 
 /// A copy by squares if elements lie side by side in different dimensions of both sides.
@@ -78,7 +75,11 @@ bool transposes(Movement &move, ArrayRef<Dim> dims) {
       inFrom->size < kLeast)
     return false;
   SmallVector<Dim> order{*inTo, *inFrom};
-  const int64_t each = elementsOfWord(move, dims, inTo, inFrom), side = 32 * each;
+  constexpr int64_t kWord = 4, kVector = 16;
+  const int64_t bytes = elementBytes(typeOf(move.to).getElementType());
+  const bool words = bytes < kWord && hasVectors(move, dims, inTo, inFrom, kWord);
+  const bool vectors = words && hasVectors(move, dims, inTo, inFrom, kVector);
+  const int64_t side = 32 * (words ? kWord / bytes : 1);
   move.blocks = ceilDiv(inTo->size, side) * ceilDiv(inFrom->size, side);
   for (const Dim &dim : dims)
     if (&dim != inTo && &dim != inFrom) {
@@ -86,8 +87,11 @@ bool transposes(Movement &move, ArrayRef<Dim> dims) {
       move.blocks *= dim.size;
     }
   move.name = "transpose";
-  move.function = llvm::formatv("copyTransposed{0}<{1}{2}>", each > 1 ? "Words" : "", move.piece,
-                                dimsText(order))
+  move.function = llvm::formatv("copyTransposed{0}<{1}{2}>",
+                                vectors ? "Vectors"
+                                : words ? "Words"
+                                        : "",
+                                move.piece, dimsText(order))
                       .str();
   return true;
 }

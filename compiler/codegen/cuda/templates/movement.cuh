@@ -116,6 +116,53 @@ __device__ __forceinline__ void copyTransposedWords(uint32 block, T *to, const T
           square[row][(lane + row / 32) % 32];
 }
 
+template <int Rows> __device__ __forceinline__ uint32 (&sharedVectors())[Rows][32] {
+  __shared__ __align__(16) uint32 words[Rows][32];
+  return words;
+}
+
+/// The same where 16 bytes can be met at a time. A thread has 16 bytes of as many rows as a word has elements;
+/// blocks side by side write neighbouring pieces of the same rows. 256 threads.
+template <typename T, typename To, typename From, typename... Outer>
+__device__ __forceinline__ void copyTransposedVectors(uint32 block, T *to, const T *from) {
+  constexpr int each = 4 / sizeof(T), side = 32 * each, vector = 4 * each, across = 8;
+  constexpr int64 down = (To::size + side - 1) / side, right = (From::size + side - 1) / side;
+  uint32(&square)[side][32] = sharedVectors<side>();
+  int64 toOffset = 0, fromOffset = 0;
+  Offsets<Outer...>::split(block / (down * right), toOffset, fromOffset);
+  const int64 u = block % down * side, v = block / down % right * side; // along To, From
+  // Words of a row lie where no two lanes meet a bank, neither here, where they have eight vectors of four
+  // groups of rows, nor below, where they have vectors side by side.
+  const auto place = [](int row, int word) { return word ^ (row / vector % across * 4); };
+  const int column = threadIdx.x % across * vector, group = threadIdx.x / across;
+  uint4 rows[each] = {};
+  if (u + group * each < To::size && v + column < From::size)
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+      rows[i] = *reinterpret_cast<const uint4 *>(from + fromOffset + (u + group * each + i) * To::from + v + column);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    uint32 words[each];
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+      words[i] = (&rows[i].x)[j];
+    transposeWords(words);
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      const int row = column + j * each + i;
+      square[row][place(row, group)] = words[i];
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int row = threadIdx.x / across; row < side; row += 256 / across) {
+    const int word = threadIdx.x % across * 4;
+    if (v + row < From::size && u + word * each < To::size)
+      *reinterpret_cast<uint4 *>(to + toOffset + (v + row) * From::to + u + word * each) =
+          *reinterpret_cast<const uint4 *>(&square[row][place(row, word)]);
+  }
+}
+
 template <typename T, int64 Count, typename... Dims>
 __device__ __forceinline__ void fillElements(uint32 block, T *to, T value) {
   int64 index = int64(block) * blockDim.x + threadIdx.x;
