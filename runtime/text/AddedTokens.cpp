@@ -67,13 +67,15 @@ AddedTokens::AddedTokens(const std::optional<Value> &list, const Normalizer *nor
       value.fail("'{}' with the id {} is there twice", support::shown(token.content), token.id);
     std::string name = token.content;
     if (token.normalized && normalizer) {
-      Normalizing part{token.content, true};
+      Normalizing part{token.content};
       normalizer->apply(part);
       name = std::move(part.text);
+      if (name.empty())
+        value.fail("'{}' is looked for in normalized text, and normalization leaves nothing of it",
+                   support::shown(token.content));
     }
     const size_t place = tokens.size();
-    if (!name.empty())
-      (token.normalized ? afterwards : raw).add(name, place);
+    (token.normalized ? afterwards : raw).add(name, place);
     byId.emplace(token.id, place);
     byContent.emplace(token.content, place);
     idLimit = std::max(idLimit, static_cast<size_t>(token.id) + 1);

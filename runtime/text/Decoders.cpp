@@ -145,6 +145,7 @@ public:
 /// All tokens become one.
 class Fuse : public Decoder {
 public:
+  bool seesTokens() const override { return false; }
   std::unique_ptr<DecoderRun> start(bool) const override {
     struct Run : DecoderRun {
       void take(std::string token, const Next &) override { all += token; }
@@ -214,6 +215,7 @@ public:
   }
   /// Of all tokens together: a text that is handed on in parts.
   void stripWhole() { whole = true; }
+  bool seesTokens() const override { return !whole; }
 
   std::unique_ptr<DecoderRun> start(bool) const override {
     struct Run : DecoderRun {

@@ -27,6 +27,9 @@ public:
   /// For one text. `eager` hands on characters as soon as they are complete, whatever follows:
   /// where bytes turn out to be no text, characters before them have gone already.
   virtual std::unique_ptr<DecoderRun> start(bool eager) const = 0;
+  /// Whether what it makes of a text depends on where tokens end: those before it must not be
+  /// eager.
+  virtual bool seesTokens() const { return true; }
 };
 
 /// One after the other, each on what the one before hands on.

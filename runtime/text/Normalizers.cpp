@@ -5,6 +5,7 @@
 #include "runtime/text/Unicode.h"
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -21,28 +22,26 @@ template <typename Each> void forEachCharacter(std::string_view text, const Each
   }
 }
 
-/// Drops characters.
-template <typename Drop> void filter(Normalizing &part, const Drop &drop) {
-  std::string out;
-  out.reserve(part.text.size());
-  bool first = true;
-  forEachCharacter(part.text, [&](char32_t c, std::string_view bytes) {
-    const bool gone = drop(c);
-    if (first && gone)
-      part.atBegin = false;
-    first = false;
-    if (!gone)
-      out += bytes;
-  });
-  part.text = std::move(out);
-}
-
 /// Writes something else for characters: `put(c, bytes, out)`.
 template <typename Put> void rewrite(Normalizing &part, const Put &put) {
   std::string out;
   out.reserve(part.text.size());
-  forEachCharacter(part.text, [&](char32_t c, std::string_view bytes) { put(c, bytes, out); });
-  part.text = std::move(out);
+  size_t read = 0, first = 0;
+  forEachCharacter(part.text, [&](char32_t c, std::string_view bytes) {
+    put(c, bytes, out);
+    read += bytes.size();
+    if (read <= part.fromFirst)
+      first = out.size();
+  });
+  part = {std::move(out), first};
+}
+
+/// Drops characters.
+template <typename Drop> void filter(Normalizing &part, const Drop &drop) {
+  rewrite(part, [&](char32_t c, std::string_view bytes, std::string &out) {
+    if (!drop(c))
+      out += bytes;
+  });
 }
 
 void lowercase(Normalizing &part) {
@@ -64,7 +63,18 @@ private:
 class UnicodeForm : public Normalizer {
 public:
   explicit UnicodeForm(Form form) : form(form) {}
-  void apply(Normalizing &part) const override { part.text = normalized(part.text, form); }
+  void apply(Normalizing &part) const override {
+    // As many characters as the first one becomes by itself: what others add to one of them does
+    // not count.
+    const std::string first =
+        normalized(std::string_view(part.text).substr(0, part.fromFirst), form);
+    part.text = normalized(part.text, form);
+    part.fromFirst = 0;
+    forEachCharacter(first, [&](char32_t, std::string_view) {
+      const std::string_view rest = std::string_view(part.text).substr(part.fromFirst);
+      part.fromFirst += rest.empty() ? 0 : firstCharacter(rest).bytes;
+    });
+  }
 
 private:
   Form form;
@@ -99,9 +109,8 @@ public:
       begin = 0;
     if (!right)
       end = text.size();
-    if (begin > 0)
-      part.atBegin = false;
-    part.text = part.text.substr(begin, end - begin);
+    const size_t first = part.fromFirst > begin ? std::min(part.fromFirst, end) - begin : 0;
+    part = {part.text.substr(begin, end - begin), first};
   }
 
 private:
@@ -120,7 +129,9 @@ public:
   void apply(Normalizing &part) const override {
     std::string out;
     out.reserve(part.text.size());
+    size_t first = 0;
     pattern.divide(part.text, [&](size_t begin, size_t end, bool matches) {
+      const size_t before = out.size();
       if (!matches)
         out.append(part.text, begin, end - begin);
       else
@@ -129,13 +140,20 @@ public:
         support::fail("the tokenizer's normalizers make more than {} MiB of a text",
                       kMostBytes >> 20);
       // What stands for several characters stands where the last of them was.
-      if (matches && begin == 0 && end > (content.empty() ? 0 : firstCharacter(part.text).bytes))
-        part.atBegin = false;
+      if (matches && lastBefore(part.text, end) < part.fromFirst)
+        first = out.size();
+      else if (!matches && begin < part.fromFirst)
+        first = before + std::min(part.fromFirst, end) - begin;
     });
-    part.text = std::move(out);
+    part = {std::move(out), first};
   }
 
 private:
+  /// Where the last character in front of a place begins.
+  static size_t lastBefore(std::string_view text, size_t end) {
+    return end == 0 ? 0 : end - lastCharacter(text.substr(0, end)).bytes;
+  }
+
   static constexpr size_t kMostBytes = size_t{1} << 28;
 
   Pattern pattern;
@@ -146,8 +164,11 @@ class Prepend : public Normalizer {
 public:
   explicit Prepend(Fields &fields) : prefix(fields.text("prepend")) {}
   void apply(Normalizing &part) const override {
-    if (!part.text.empty())
-      part.text.insert(0, prefix);
+    if (part.text.empty())
+      return;
+    part.text.insert(0, prefix);
+    if (part.fromFirst > 0)
+      part.fromFirst += prefix.size();
   }
 
 private:
@@ -193,7 +214,7 @@ public:
         out += chinese ? " " : "";
       });
     if (strip) {
-      part.text = normalized(part.text, Form::nfd);
+      UnicodeForm(Form::nfd).apply(part);
       filter(part, isNonspacingMark);
     }
     if (lower)
@@ -222,9 +243,9 @@ private:
 class ByteLevel : public Normalizer {
 public:
   void apply(Normalizing &part) const override {
-    std::string out;
-    appendByteLevel(out, part.text);
-    part.text = std::move(out);
+    rewrite(part, [](char32_t, std::string_view bytes, std::string &out) {
+      appendByteLevel(out, bytes);
+    });
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "runtime/text/Fields.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,9 @@ namespace hydra::text {
 /// A part of a text on its way to words.
 struct Normalizing {
   std::string text;
-  /// Whether its first character comes from the first one of the whole text, or stands before it.
-  bool atBegin = false;
+  /// How many of its first bytes come from the first character of the whole text, or stand before
+  /// it.
+  size_t fromFirst = 0;
 };
 
 class Normalizer {

@@ -78,7 +78,7 @@ private:
 
   void hand(size_t begin, size_t end) {
     if (end > begin)
-      sink.take({piece.text.substr(begin, end - begin), piece.atBegin && begin == 0});
+      sink.take(piece.part(begin, end));
   }
 
   const Piece &piece;
@@ -144,7 +144,7 @@ public:
     if (!space || piece.text.starts_with(' '))
       return cut(piece, sink);
     const std::string text = " " + std::string(piece.text);
-    cut({text, piece.atBegin}, sink);
+    cut({text, piece.fromFirst > 0 ? piece.fromFirst + 1 : 0}, sink);
   }
 
 private:
@@ -163,8 +163,10 @@ class ByteCharacters : public PreTokenizer {
 public:
   void split(const Piece &piece, PieceSink &sink) const override {
     std::string text;
-    appendByteLevel(text, piece.text);
-    sink.take({text, piece.atBegin});
+    appendByteLevel(text, piece.text.substr(0, piece.fromFirst));
+    const size_t first = text.size();
+    appendByteLevel(text, piece.text.substr(piece.fromFirst));
+    sink.take({text, first});
   }
 };
 
@@ -193,18 +195,21 @@ public:
 
   void split(const Piece &piece, PieceSink &sink) const override {
     const bool front =
-        prepends == Prepends::always || (prepends == Prepends::first && piece.atBegin);
+        prepends == Prepends::always || (prepends == Prepends::first && piece.fromFirst > 0);
     std::string text;
     text.reserve(piece.text.size() + piece.text.size() / 2 + mark.size());
     if (front && !piece.text.starts_with(' ') && !piece.text.starts_with(mark))
       text = mark;
-    for (const char c : piece.text) {
-      if (c == ' ')
+    size_t first = 0;
+    for (size_t i = 0; i < piece.text.size(); ++i) {
+      if (piece.text[i] == ' ')
         text += mark;
       else
-        text += c;
+        text += piece.text[i];
+      if (i < piece.fromFirst)
+        first = text.size();
     }
-    const Piece changed = {text, piece.atBegin};
+    const Piece changed = {text, first};
     if (cuts)
       cutAtPattern(changed, marks, Behavior::mergedWithNext, false, sink);
     else
@@ -239,7 +244,7 @@ public:
         end += c.bytes;
       }
       if (kind != Kind::space)
-        sink.take({piece.text.substr(begin, end - begin), piece.atBegin && begin == 0});
+        sink.take(piece.part(begin, end));
       begin = end;
     }
   }
@@ -284,7 +289,7 @@ public:
     for (int64_t characters = 1; at < piece.text.size(); ++characters) {
       at += firstCharacter(piece.text.substr(at)).bytes;
       if (characters % length == 0 || at == piece.text.size()) {
-        sink.take({piece.text.substr(begin, at - begin), piece.atBegin && begin == 0});
+        sink.take(piece.part(begin, at));
         begin = at;
       }
     }

@@ -3,6 +3,8 @@
 
 #include "runtime/text/Fields.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,12 @@ namespace hydra::text {
 /// A part of a text, which is not empty.
 struct Piece {
   std::string_view text;
-  bool atBegin = false; // as in Normalizing
+  size_t fromFirst = 0; // as in Normalizing
+
+  Piece part(size_t begin, size_t end) const {
+    const size_t first = fromFirst > begin ? std::min(fromFirst, end) - begin : 0;
+    return {text.substr(begin, end - begin), first};
+  }
 };
 
 /// Who takes pieces, in their order. A piece's text is valid during the call.

@@ -79,7 +79,17 @@ public:
     const std::string_view text = part.text;
     std::string out;
     out.reserve(text.size());
-    size_t at = 0;
+    size_t at = 0, first = 0;
+    // Of a cluster with more than the first character of the text, one character is what comes
+    // from that. What is dropped in front leaves its place to the next.
+    const auto written = [&](size_t begin, size_t end, size_t before) {
+      const bool counts = part.fromFirst > 0 && (begin < part.fromFirst || before == 0);
+      if (!counts || out.size() == before)
+        return;
+      first = end <= part.fromFirst
+                  ? out.size()
+                  : before + firstCharacter(std::string_view(out).substr(before)).bytes;
+    };
     while (at < text.size()) {
       // Two characters of ASCII are clusters of their own, unless they end a line.
       const auto plain = [&](size_t i) {
@@ -87,7 +97,9 @@ public:
       };
       if (plain(at) && plain(at + 1)) {
         const std::optional<std::string_view> &mapped = ascii[static_cast<size_t>(text[at])];
+        const size_t before = out.size();
         out += mapped ? *mapped : text.substr(at, 1);
+        written(at, at + 1, before);
         ++at;
         continue;
       }
@@ -95,17 +107,21 @@ public:
       at += cluster.size();
       if (cluster.size() < shortCluster) {
         if (const auto mapped = find(cluster)) {
+          const size_t before = out.size();
           out += *mapped;
+          written(at - cluster.size(), at, before);
           continue;
         }
       }
       for (std::string_view rest = cluster; !rest.empty();) {
         const std::string_view c = rest.substr(0, firstCharacter(rest).bytes);
+        const size_t begin = at - rest.size(), before = out.size();
         out += find(c).value_or(c);
+        written(begin, begin + c.size(), before);
         rest.remove_prefix(c.size());
       }
     }
-    part.text = std::move(out);
+    part = {std::move(out), first};
   }
 
 private:

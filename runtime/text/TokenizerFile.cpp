@@ -259,7 +259,7 @@ private:
   /// it then is.
   void encodePart(std::string_view text, bool atBegin, const Typed &typed, Encoding &encoding,
                   std::vector<int32_t> &ids) const {
-    Normalizing part{"", atBegin};
+    Normalizing part{"", atBegin && !text.empty() ? firstCharacter(text).bytes : 0};
     if (normalizer) {
       part.text = text;
       normalizer->apply(part);
@@ -271,10 +271,10 @@ private:
         continue;
       }
       const size_t before = ids.size();
-      const std::string_view own = text.substr(piece.begin, piece.end - piece.begin);
-      encoding.first().take({own, part.atBegin && piece.begin == 0});
+      const Piece own = Piece{text, part.fromFirst}.part(piece.begin, piece.end);
+      encoding.first().take(own);
       if (!typed.parts.empty())
-        checkNoControl(own, std::span(ids).subspan(before), typed);
+        checkNoControl(own.text, std::span(ids).subspan(before), typed);
     }
   }
 
@@ -292,8 +292,12 @@ private:
   public:
     Stream(const FileTokenizer &tokenizer, Specials specials, bool eager)
         : tokenizer(tokenizer), specials(specials) {
-      for (const auto &decoder : tokenizer.decoders)
-        runs.push_back(decoder->start(eager));
+      const Decoders &decoders = tokenizer.decoders;
+      runs.resize(decoders.size());
+      for (size_t i = decoders.size(); i-- > 0;) {
+        runs[i] = decoders[i]->start(eager);
+        eager = eager && !decoders[i]->seesTokens();
+      }
     }
 
     std::string add(int32_t id) override {

@@ -109,22 +109,22 @@ private:
     for (size_t at = 0; at < word.size();) {
       const size_t one = firstCharacter(word.substr(at)).bytes;
       const double score = best[at].score;
-      const auto offer = [&](size_t size, int32_t id, double value) {
-        Best &end = best[at + size];
-        if (end.begin == std::string_view::npos || value > end.score)
-          end = {value, at, id};
+      const auto isBetter = [&](size_t size, double value) {
+        const Best &end = best[at + size];
+        return end.begin == std::string_view::npos || value > end.score;
       };
       bool spelled = false; // a token is this character alone
       trie.forPrefixes(word.substr(at), [&](size_t size, int32_t id) {
-        offer(size, id, scores[static_cast<size_t>(id)] + score);
+        if (const double value = scores[static_cast<size_t>(id)] + score; isBetter(size, value))
+          best[at + size] = {value, at, id};
         spelled |= size == one;
       });
-      if (!spelled) {
+      if (const double value = unknownScore + score; !spelled && isBetter(one, value)) {
         if (unknown < 0)
           support::fail("the text holds '{}', which no token spells, and the tokenizer has no "
                         "unknown token",
                         word.substr(at, one));
-        offer(one, unknown, unknownScore + score);
+        best[at + one] = {value, at, unknown};
       }
       at += one;
     }

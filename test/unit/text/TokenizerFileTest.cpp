@@ -136,6 +136,39 @@ TEST(TokenizerFile, OneMarkStandsInFrontOfATextThatBeginsAsItWas) {
   EXPECT_EQ(ids("c+", "bcc"), (std::vector<int32_t>{8, 4, 3}));
 }
 
+TEST(TokenizerFile, AMarkStandsInFrontOfEachPieceOfTheFirstCharacter) {
+  const auto ids = [](const json &normalizer, const json &cut, const char *text) {
+    json file = with("/normalizer", normalizer);
+    const json marks = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}};
+    file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array({cut, marks})}};
+    return parseTokenizer(file.dump(), "t.json")->encode(text, Around::nothing);
+  };
+  const auto byte = [](int value) { return 9 + value; };
+  const json digits = {{"type", "Digits"}, {"individual_digits", false}};
+  const json spaces = {{"type", "WhitespaceSplit"}};
+  // A half is a digit, a slash and a digit then.
+  EXPECT_EQ(ids({{"type", "NFKC"}}, digits, "½b1"),
+            (std::vector<int32_t>{8, byte('1'), 8, byte(0xe2), byte(0x81), byte(0x84), 8, byte('2'),
+                                  4, byte('1')}));
+  EXPECT_EQ(ids({{"type", "Prepend"}, {"prepend", "c "}}, spaces, "ab b"),
+            (std::vector<int32_t>{8, 5, 8, 6, 4}));
+  EXPECT_EQ(ids({{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}}, spaces, " ab b"),
+            (std::vector<int32_t>{6, 4}));
+}
+
+TEST(TokenizerFile, WithoutAnUnknownTokenLongerTokensSpellACharacter) {
+  json file = with("/model",
+                   {{"type", "Unigram"},
+                    {"vocab", json::array({json::array({"<s>", 0}), json::array({"a", -1}),
+                                           json::array({"</s>", 0}), json::array({"ab", -1.5})})}});
+  file.erase("added_tokens");
+  file.erase("decoder");
+  const auto tokenizer = parseTokenizer(file.dump(), "t.json");
+  EXPECT_EQ(tokenizer->encode("aab", Around::nothing), (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(errorOf([&] { tokenizer->encode("ba"); }),
+            "the text holds 'b', which no token spells, and the tokenizer has no unknown token");
+}
+
 TEST(TokenizerFile, SpacesBehindATokenMayBeTokens) {
   json file = small();
   file["added_tokens"].push_back(
@@ -159,6 +192,22 @@ TEST(TokenizerFile, StreamsWholeCharacters) {
   EXPECT_EQ(stream->add(8), "\xef\xbf\xbd "); // which nothing completes any more
   EXPECT_EQ(stream->add(byte(0xe2)), "");
   EXPECT_EQ(stream->finish(), "\xef\xbf\xbd");
+}
+
+TEST(TokenizerFile, StreamsForDecodersThatLookAtTokensWaitForTheirEnds) {
+  const auto tokenizer = parseTokenizer(
+      with("/decoder/decoders",
+           json::array({{{"type", "ByteFallback"}},
+                        {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}}}))
+          .dump(),
+      "t.json");
+  const std::vector<int32_t> ids = {9 + 0xc3, 9 + 0xa9, 9 + 0xc3, 9 + 0xa9, 3};
+  const auto stream = tokenizer->stream();
+  std::string text;
+  for (const int32_t id : ids)
+    text += stream->add(id);
+  EXPECT_EQ(text + stream->finish(), "éé a");
+  EXPECT_EQ(tokenizer->decode(ids), "éé a");
 }
 
 TEST(TokenizerFile, LongWordsAreMergedLikeShortOnes) {
@@ -264,6 +313,14 @@ TEST(TokenizerFile, SaysWhichFieldIsWrong) {
             "t.json: added_tokens[0] gives 'new' the id 1, which '<s>' has in the vocabulary");
   EXPECT_EQ(errorOf(with("/added_tokens/1", small()["added_tokens"][0])),
             "t.json: added_tokens[1] '<s>' with the id 1 is there twice");
+  EXPECT_EQ(
+      errorOf([] {
+        json file = with("/normalizer/content", "");
+        file["added_tokens"].push_back({{"id", 265}, {"content", "  "}});
+        parseTokenizer(file.dump(), "t.json");
+      }),
+      "t.json: added_tokens[2] '  ' is looked for in normalized text, and normalization leaves "
+      "nothing of it");
   EXPECT_EQ(errorOf(with("/added_tokens/0/lstrip", 1)),
             "t.json: added_tokens[0].lstrip is number; expected true or false");
   EXPECT_EQ(errorOf(with("/normalizer/type", "Rot13")),
