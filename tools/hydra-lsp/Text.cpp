@@ -74,9 +74,9 @@ size_t Text::offsetOf(Position position) const {
 }
 
 Position Text::positionOf(size_t offset) const {
-  offset = std::min(offset, content.size());
-  const size_t line = lineOf(lines, offset);
-  return {static_cast<int>(line), static_cast<int>(unitsUntil(offset) - unitsUntil(lines[line]))};
+  const size_t line = lineOf(lines, std::min(offset, content.size()));
+  const size_t units = unitsUntil(std::min(offset, endOf(line))) - unitsUntil(lines[line]);
+  return {static_cast<int>(line), static_cast<int>(units)};
 }
 
 size_t Text::offsetOfPlace(unsigned line, unsigned column) const {

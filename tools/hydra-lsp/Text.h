@@ -22,6 +22,7 @@ public:
 
   /// The byte at a position; one behind the end of a line or of the text is that end.
   size_t offsetOf(Position position) const;
+  /// The position of a byte; of one in what ends a line, the end of that.
   Position positionOf(size_t offset) const;
   Range rangeOf(size_t begin, size_t end) const { return {positionOf(begin), positionOf(end)}; }
 

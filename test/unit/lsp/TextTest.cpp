@@ -34,6 +34,7 @@ TEST(Text, KnowsTheLinesOfBoth) {
   EXPECT_EQ(text.positionOf(3), Position(1, 0)); // b
   EXPECT_EQ(text.positionOf(5), Position(2, 0)); // c
   EXPECT_EQ(text.positionOf(7), Position(3, 0)); // d
+  EXPECT_EQ(text.positionOf(2), Position(0, 1)); // inside of what ends a line
   EXPECT_EQ(text.placeOf(5), std::pair(2U, 3U)); // MLIR knows "\n" alone
   EXPECT_EQ(text.offsetOfPlace(2, 3), 5U);
   EXPECT_EQ(text.offsetOfPlace(3, 1), 7U);
