@@ -101,6 +101,7 @@ std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw,
   const Matcher &matcher = isRaw ? raw : afterwards;
   std::vector<AddedPart> parts;
   size_t done = 0, from = 0, place = 0, begin = 0, end = 0;
+  size_t stripped = 0; // where the white space ends that was looked at last
   while (matcher.find(text, from, place, begin, end)) {
     from = end;
     const AddedToken &token = tokens[place];
@@ -112,9 +113,12 @@ std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw,
                              (end < text.size() && isWord(firstCharacter(text.substr(end)).code))))
       continue;
     if (token.stripLeft)
-      begin = std::max(begin - spacesAtEnd(text.substr(0, begin)), done);
-    if (token.stripRight)
-      end += spacesAtBegin(text.substr(end));
+      begin = begin > done ? begin - spacesAtEnd(text.substr(done, begin - done)) : done;
+    if (token.stripRight) {
+      if (end >= stripped)
+        stripped = end + spacesAtBegin(text.substr(end));
+      end = stripped;
+    }
     if (begin > done)
       parts.push_back({done, begin, -1});
     // Spaces that the one before has taken are tokens of their own all the same, unless they would

@@ -8,10 +8,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 using namespace hydra::text;
 
@@ -86,18 +85,51 @@ int optionsOf(Form form) {
   return 0;
 }
 
+/// Appends what a character is decomposed to.
+void appendDecomposed(std::vector<utf8proc_int32_t> &codes, char32_t c, utf8proc_option_t options) {
+  constexpr size_t most = 32; // of any character; 18 are known
+  const size_t before = codes.size();
+  codes.resize(before + most);
+  int boundary = 0;
+  const utf8proc_ssize_t size = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), codes.data() + before, most, options, &boundary);
+  if (size < 0)
+    hydra::support::fail("cannot normalize text: {}", utf8proc_errmsg(size));
+  codes.resize(before + static_cast<size_t>(size));
+}
+
+/// The canonical order of marks, as Unicode has it (section 3.11). utf8proc_decompose has it too,
+/// in time that is quadratic in how many marks stand in a row.
+void orderMarks(std::vector<utf8proc_int32_t> &codes) {
+  const auto classOf = [](utf8proc_int32_t code) {
+    return utf8proc_get_property(code)->combining_class;
+  };
+  const auto isMark = [&](utf8proc_int32_t code) { return classOf(code) != 0; };
+  for (auto end = codes.begin(); end != codes.end();) {
+    const auto begin = std::find_if(end, codes.end(), isMark);
+    end = std::find_if_not(begin, codes.end(), isMark);
+    std::ranges::stable_sort(begin, end, {}, classOf);
+  }
+}
+
 void appendNormalized(std::string &out, std::string_view text, Form form) {
   if (text.empty())
     return;
-  utf8proc_uint8_t *result = nullptr;
-  const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &result,
-                   static_cast<utf8proc_option_t>(optionsOf(form)));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
+  const auto options = static_cast<utf8proc_option_t>(optionsOf(form));
+  std::vector<utf8proc_int32_t> codes;
+  codes.reserve(text.size());
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character c = firstCharacter(rest);
+    appendDecomposed(codes, c.code, options);
+    rest.remove_prefix(c.bytes);
+  }
+  orderMarks(codes);
+  const auto length = static_cast<utf8proc_ssize_t>(codes.size());
+  codes.push_back(0); // room for what ends the text
+  const utf8proc_ssize_t size = utf8proc_reencode(codes.data(), length, options);
   if (size < 0)
     hydra::support::fail("cannot normalize text: {}", utf8proc_errmsg(size));
-  out.append(reinterpret_cast<const char *>(result), static_cast<size_t>(size));
+  out.append(reinterpret_cast<const char *>(codes.data()), static_cast<size_t>(size));
 }
 
 } // namespace

@@ -178,6 +178,29 @@ TEST(TokenizerFile, SpacesBehindATokenMayBeTokens) {
             (std::vector<int32_t>{265, 266, 266, 8, 3}));
 }
 
+// Neither takes time that grows with the square of these.
+TEST(TokenizerFile, ManyMarksAndSpacesInARow) {
+  constexpr size_t count = 300'000;
+  const auto tokenizer = parseTokenizer(with("/normalizer", {{"type", "NFD"}}).dump(), "t.json");
+  std::string marks = "a", ordered = "a";
+  for (size_t i = 0; i < count; ++i) {
+    marks += "\u0301\u0327";
+    ordered += "\u0327";
+  }
+  for (size_t i = 0; i < count; ++i)
+    ordered += "\u0301";
+  EXPECT_TRUE(tokenizer->decode(tokenizer->encode(marks, Around::nothing)) == ordered);
+
+  for (const char *flag : {"lstrip", "rstrip"}) {
+    json spaces = small();
+    spaces["added_tokens"].push_back(
+        {{"id", 265}, {"content", "  "}, {"special", true}, {flag, true}});
+    const auto ids = parseTokenizer(spaces.dump(), "t.json")
+                         ->encode(std::string(2 * count, ' ') + "a", Around::nothing);
+    EXPECT_EQ(ids.size(), count + 1) << flag;
+  }
+}
+
 TEST(TokenizerFile, StreamsWholeCharacters) {
   const auto tokenizer = parseTokenizer(small().dump(), "t.json");
   const auto stream = tokenizer->stream();
