@@ -34,6 +34,42 @@ std::string behindFlag(const CLI::App &app, std::span<const char *const> words) 
   return "";
 }
 
+/// The option that `--log`, `--log=FILE` or `-o` names; null where a word names none.
+const CLI::Option *optionNamed(const CLI::App &app, std::string_view word) {
+  if (!word.starts_with("-"))
+    return nullptr;
+  if (const CLI::Option *option =
+          app.get_option_no_throw(std::string(word.substr(0, word.find('=')))))
+    return option;
+  for (const CLI::App *command : app.get_subcommands())
+    if (const CLI::Option *option = optionNamed(*command, word))
+      return option;
+  return nullptr;
+}
+
+std::string needsValue(const CLI::Option &option) {
+  const bool mayHave = option.get_items_expected_max() == 0; // --bench, --bench=3
+  return fmt::format("{0} needs a value: {0}{2}{1}", option.get_name(), option.get_type_name(),
+                     mayHave ? "=" : " ");
+}
+
+/// A flag without its value, for which CLI11 would take the next word, be it a flag:
+/// `--save= --plot`, which an empty variable of a shell makes, or `--save --plot`.
+std::string withoutValue(const CLI::App &app, std::span<const char *const> words) {
+  for (size_t i = 1; i < words.size() && words[i] != std::string_view("--"); ++i) {
+    const std::string_view word = words[i];
+    const CLI::Option *const option = optionNamed(app, word);
+    if (!option || option->get_type_name().empty())
+      continue;
+    const size_t equals = word.find('=');
+    const bool beforeFlag = equals == word.npos && option->get_items_expected_min() > 0 &&
+                            i + 1 < words.size() && optionNamed(app, words[i + 1]);
+    if (equals == word.size() - 1 || beforeFlag)
+      return needsValue(*option);
+  }
+  return "";
+}
+
 /// Of the options of a program, and of the command that is given, what is wrong with the first one
 /// of which `problemOf` does not return an empty text.
 template <typename Problem>
@@ -70,6 +106,8 @@ std::string withoutName(const CLI::Option &option) {
 
 std::string problemText(const CLI::App &app, const CLI::ParseError &error,
                         std::span<const char *const> words) {
+  if (const std::string problem = withoutValue(app, words); !problem.empty())
+    return problem;
   const std::vector<std::string> unknown = app.remaining();
   if (unknown.empty()) {
     if (const std::string again = firstProblem(app, givenAgain); !again.empty())
@@ -77,9 +115,7 @@ std::string problemText(const CLI::App &app, const CLI::ParseError &error,
     const std::string text = error.what();
     const std::string missing = firstProblem(app, [&](const CLI::Option &option) {
       const std::string &name = option.get_name();
-      return text.starts_with(name + ": ") && text.ends_with(" missing")
-                 ? fmt::format("{0} needs a value: {0} {1}", name, option.get_type_name())
-                 : "";
+      return text.starts_with(name + ": ") && text.ends_with(" missing") ? needsValue(option) : "";
     });
     return missing.empty() ? text : missing;
   }
@@ -99,14 +135,17 @@ std::string problemText(const CLI::App &app, const CLI::ParseError &error,
 
 std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *const *argv,
                                          const char *program) {
+  const std::span<const char *const> words{argv, static_cast<size_t>(argc)};
   try {
     app.parse(argc, argv);
+    std::string problem = withoutValue(app, words);
     for (const auto &problemOf : {givenAgain, withoutName})
-      if (const std::string problem = firstProblem(app, problemOf); !problem.empty()) {
-        std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
-        return 1;
-      }
-    return std::nullopt;
+      if (problem.empty())
+        problem = firstProblem(app, problemOf);
+    if (problem.empty())
+      return std::nullopt;
+    std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
+    return 1;
   } catch (const CLI::Success &help) {
     const int status = app.exit(help);
     if (std::cout.flush())
@@ -115,11 +154,8 @@ std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *co
                  support::errnoText(errno).c_str());
     return 1;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(
-        stderr, "%s: %s\n", program,
-        support::oneLine(
-            support::shown(problemText(app, error, {argv, static_cast<size_t>(argc)}), 300))
-            .c_str());
+    std::fprintf(stderr, "%s: %s\n", program,
+                 support::oneLine(support::shown(problemText(app, error, words), 300)).c_str());
     return 1;
   }
 }
