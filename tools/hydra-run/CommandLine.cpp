@@ -175,6 +175,18 @@ std::string resumedRun(const Arguments &groups) {
   return directory;
 }
 
+/// Without a plan `--resume` has to name the run that has one. Throws Error otherwise.
+void checkNamesRun(const Arguments &groups) {
+  if (has(groups, "plan") || has(groups, "--help") || has(groups, "-h"))
+    return;
+  for (const auto &[flag, values] : groups)
+    if (flag == "--resume" && values.size() == 1 && !values[0].empty() && values[0] != "auto" &&
+        !RunDirectory::isRun(values[0]))
+      support::fail("--resume {}: is no directory of --run, which knows its plan; expected the "
+                    "plan as well",
+                    support::shownPath(values[0]));
+}
+
 /// Whether a flag is of one start of a run, and not of all: where it begins, or what is measured.
 bool isOfOneStart(const Arguments::value_type &group) {
   const auto &[flag, values] = group;
@@ -190,5 +202,6 @@ CommandLine::CommandLine(const CLI::App &app, std::vector<std::string> words)
     all = mergedWords(RunDirectory(directory).arguments(), groups, directory);
     groups = groupsOf(app, all);
   }
+  checkNamesRun(groups);
   std::erase_if(groups, isOfOneStart);
 }
