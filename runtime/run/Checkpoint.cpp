@@ -149,11 +149,8 @@ void CheckpointFolder::open(int64_t step) {
     }
     if (::access(folder.c_str(), W_OK) != 0)
       fail("cannot write into the folder {}: {}", shownPath(folder), support::errnoText(errno));
+    checkNoLaterCheckpoint(folder, step);
     const std::map<int64_t, fs::path> present = checkpointsIn(folder);
-    if (!present.empty() && present.rbegin()->first > step)
-      fail("{} is there, but this run begins at step {}; continue with --resume auto, or choose "
-           "another folder for --save",
-           shownPath(present.rbegin()->second), step);
     // Those behind which this run goes on are its own; any others are another run's.
     if (present.contains(step))
       for (const auto &[number, path] : present)

@@ -40,6 +40,13 @@ fs::path newestCheckpoint(const fs::path &folder, int64_t step) {
   return present.empty() || present.rbegin()->first <= step ? fs::path() : present.rbegin()->second;
 }
 
+void checkNoLaterCheckpoint(const fs::path &folder, int64_t step) {
+  if (const fs::path newest = newestCheckpoint(folder, step); !newest.empty())
+    support::fail("{} is there, but this run begins at step {}; continue with --resume auto, or "
+                  "choose another folder for --save",
+                  support::shownPath(newest), step);
+}
+
 std::string olderCheckpointText(const fs::path &checkpoint) {
   const std::optional<int64_t> step = checkpointStep(checkpoint);
   if (!step)

@@ -26,6 +26,10 @@ std::map<int64_t, std::filesystem::path> checkpointsIn(const std::filesystem::pa
 /// The newest of a step after `step`; an empty path if there is none.
 std::filesystem::path newestCheckpoint(const std::filesystem::path &folder, int64_t step);
 
+/// Throws Error where a folder has checkpoints of steps after `step`, at which a run begins that is
+/// to save into it: two runs would mix.
+void checkNoLaterCheckpoint(const std::filesystem::path &folder, int64_t step);
+
 /// What to do where a checkpoint is damaged: `; remove it to go on from run/step-00000400`, or
 /// nothing where no older one lies beside it.
 std::string olderCheckpointText(const std::filesystem::path &checkpoint);

@@ -161,9 +161,13 @@ void RunDirectory::setPaths(RunOptions &options) const {
   options.tensorboard = (path / "tensorboard").string();
 }
 
-void RunDirectory::open(bool resumes) const {
+void RunDirectory::check(bool resumes) const {
   if (isRun(path) && !resumes)
     fail("--run: {} holds a run; --resume {} goes on with it", shownPath(path), shownPath(path));
+}
+
+void RunDirectory::open(bool resumes) const {
+  check(resumes);
   std::error_code code;
   fs::create_directories(path, code);
   if (code || !fs::is_directory(path, code))

@@ -46,8 +46,9 @@ public:
     uint64_t ranks;
     std::vector<std::pair<std::string, std::string>> facts; // of machine and device
   };
-  /// Makes the directory, if it is missing. Throws Error when it cannot, or when a run is there
-  /// that is not gone on with.
+  /// Throws Error when a run is there that is not gone on with.
+  void check(bool resumes) const;
+  /// Makes the directory, if it is missing. Throws Error when it cannot, or as `check` does.
   void open(bool resumes) const;
   /// Writes the plan and run.json, each whole. Throws Error when it cannot.
   void write(const runtime::PlanFile &file, const Start &start) const;

@@ -30,7 +30,10 @@
 
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -40,6 +43,7 @@
 using namespace hydra;
 using runtime::print;
 using support::fail;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -159,12 +163,55 @@ void describe(const runtime::Session &session, const runtime::Checkpoint *checkp
 
 /// Throws Error where a file that is written at the end could not be, before hours of training.
 void tryOutputs(const RunOptions &options) {
-  std::vector<std::string> paths = {options.exportTo.value_or(""), options.benchJson.value_or("")};
+  std::vector<std::string> paths = {options.exportTo.value_or(""), options.benchJson.value_or(""),
+                                    options.outputs.value_or("")};
   if (options.profile.ends_with(".json"))
     paths.push_back(options.profile);
   for (const std::string &path : paths)
     if (!path.empty())
       const support::AtomicFile trial(path); // leaves nothing
+}
+
+/// Throws Error where a folder could be neither made nor written into. Makes nothing.
+void tryFolder(const fs::path &folder) {
+  std::error_code code;
+  fs::path place = fs::absolute(folder, code);
+  while (!fs::exists(place, code) && place.has_relative_path())
+    place = place.parent_path();
+  if (::access((place / "").c_str(), W_OK | X_OK) != 0) // the slash: no file
+    fail("cannot write into the folder {}: {}", support::shownPath(folder),
+         support::errnoText(errno));
+}
+
+/// Throws Error where lines could not be added to a file, be it there or not. Makes nothing.
+void tryLines(const fs::path &file, const char *kind) {
+  std::error_code code;
+  const bool there = fs::exists(file, code);
+  if (fs::is_directory(file, code))
+    fail("cannot write {} {}: {}", kind, support::shownPath(file), support::errnoText(EISDIR));
+  const fs::path place = there ? file : fs::absolute(file, code).parent_path() / "";
+  if (::access(place.c_str(), there ? W_OK : W_OK | X_OK) != 0)
+    fail("cannot write {} {}: {}", kind, support::shownPath(file), support::errnoText(errno));
+}
+
+/// For a call that only checks: throws Error where the run, which would begin at `step`, could not
+/// begin to write.
+void tryRunOutputs(const RunOptions &options, int64_t step) {
+  if (options.run) {
+    RunDirectory(*options.run).check(options.resume.has_value());
+    tryFolder(*options.run);
+  } else {
+    if (options.tensorboard)
+      tryFolder(*options.tensorboard);
+    if (options.log)
+      tryLines(*options.log, "the log");
+    if (options.csv)
+      tryLines(*options.csv, "the table");
+  }
+  if (options.save) {
+    tryFolder(*options.save);
+    runtime::checkNoLaterCheckpoint(*options.save, step);
+  }
 }
 
 /// As one of several ranks, with the channel to the others, or alone.
@@ -250,6 +297,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (options.writesText()) // what is wrong with it is said before what comes before it
     checkTexts(options, file, executor, *tokenizer);
   if (options.dryRun) {
+    if (leads)
+      tryRunOutputs(options, session.steps());
     sayNotes();
     print(table);
     return 0;
@@ -371,7 +420,7 @@ int start(const RunOptions &options, char **arguments) {
   return runtime::launchRanks(ranks, arguments, [&]() -> std::string {
     if (!options.save)
       return "";
-    const std::filesystem::path newest = runtime::newestCheckpoint(*options.save, 0);
+    const fs::path newest = runtime::newestCheckpoint(*options.save, 0);
     return newest.empty() ? "; there is no checkpoint" : "; resume from " + newest.string();
   });
 }
