@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
-/// Of blocks of which the 65536 registers of a multiprocessor have room for two, 96 a thread: sums, the
-/// row and the next one fit.
+/// Of blocks of which the 65536 registers of a multiprocessor have room for two, 96 a thread: sums,
+/// the row and the next one fit.
 constexpr int64_t kThreadsOfHalf = 65536 / 2 / 96;
 /// Chunks of a thread with more whose loads are in flight at a time. Two blocks of 512 threads, for
 /// rows that shared memory holds, have 64 registers a thread, in which three have room.
