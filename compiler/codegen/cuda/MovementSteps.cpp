@@ -87,12 +87,9 @@ bool transposes(Movement &move, ArrayRef<Dim> dims) {
       move.blocks *= dim.size;
     }
   move.name = "transpose";
-  move.function = llvm::formatv("copyTransposed{0}<{1}{2}>",
-                                vectors ? "Vectors"
-                                : words ? "Words"
-                                        : "",
-                                move.piece, dimsText(order))
-                      .str();
+  const StringRef met = vectors ? "Vectors" : words ? "Words" : "";
+  move.function =
+      llvm::formatv("copyTransposed{0}<{1}{2}>", met, move.piece, dimsText(order)).str();
   return true;
 }
 

@@ -19,9 +19,9 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
-/// Of blocks of which the 65536 registers of a multiprocessor have room for two, 96 a thread: sums,
-/// the row and the next one fit.
-constexpr int64_t kThreadsOfHalf = 65536 / 2 / 96;
+/// Threads of a block at most, for a multiprocessor's 65536 registers to have room for two blocks
+/// with 96 a thread, in which sums, the row and the next one fit.
+constexpr int64_t kThreadsOfPair = 65536 / 2 / 96;
 /// Chunks of a thread with more whose loads are in flight at a time. Two blocks of 512 threads, for
 /// rows that shared memory holds, have 64 registers a thread, in which three have room.
 constexpr int64_t kUnroll = 4, kHeldUnroll = 3, kHeldThreads = 512;
@@ -110,9 +110,9 @@ void RowKernelEmitter::chooseShape() {
     teams = team <= kWarp && !hasSums ? threads.ofShortRows / team : 1;
     shape.threads = team * teams;
     shape.blocks = (hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams)) * parts;
-    // While one block waits at its barriers the other loads. What is made between two reductions is
-    // held as well, and needs more registers.
-    if (inRegisters && kept > 1 && shape.threads <= kThreadsOfHalf &&
+    // While one block waits at its barriers, the other loads. Without sums, rows with a second
+    // reduction hold what is made between both, and need more registers.
+    if (inRegisters && kept > 1 && shape.threads <= kThreadsOfPair &&
         (hasSums || s.sweeps.size() <= 2))
       shape.minBlocks = 2;
   } else {
