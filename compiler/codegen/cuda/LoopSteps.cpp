@@ -28,6 +28,25 @@ int64_t sliceEnd(Value value, unsigned sliced) {
   return plan::placeOf(value).bytes + extent * elementBytes(type.getElementType());
 }
 
+/// The same elements in fewer dimensions: those of size 1 go, and such as follow each other without
+/// a gap are one.
+static void mergeDims(SmallVector<int64_t> &shape, SmallVector<int64_t> &strides) {
+  SmallVector<int64_t> sizes, steps;
+  for (auto [size, stride] : llvm::zip(shape, strides)) {
+    if (size == 1)
+      continue;
+    if (!sizes.empty() && steps.back() == size * stride) {
+      sizes.back() *= size;
+      steps.back() = stride;
+      continue;
+    }
+    sizes.push_back(size);
+    steps.push_back(stride);
+  }
+  shape = sizes;
+  strides = steps;
+}
+
 Value wholeOf(plan::LoopOp loop, Value value) {
   const int64_t stride = strideOf(loop, value);
   if (stride == 0)
@@ -37,6 +56,9 @@ Value wholeOf(plan::LoopOp loop, Value value) {
   SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
   shape.insert(shape.begin(), loop.getCount());
   strides.insert(strides.begin(), std::abs(stride) / element);
+  constexpr size_t kMostDims = 8; // of a buffer (PlanOps.td)
+  if (shape.size() > kMostDims)
+    mergeDims(shape, strides);
   plan::Place place = plan::placeOf(value);
   OpBuilder b(value.getContext());
   b.setInsertionPointAfter(value.getDefiningOp());
