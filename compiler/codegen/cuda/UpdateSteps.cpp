@@ -434,8 +434,7 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
   arguments.types.back() = "unsigned char *";
   std::string found = "nullptr", counts = "nullptr";
   if (const int64_t runs = update.runs() * static_cast<int64_t>(update.most.size())) {
-    found =
-        arguments.add(launcher.zeroCounters(runs + ceilDiv(update.rows, kTileRows)), plan::kUpdate);
+    found = arguments.add(launcher.zeroCounters(runs + tiles.count), plan::kUpdate);
     arguments.types.back() = "uint32 *";
     counts = formatv("{0} + {1}", found, runs);
   }

@@ -151,7 +151,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
   Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
-  int group = threadIdx.x / 128;
+  int group = ownGroup();
   startRings(queryRing, ring);
 
   if (group == Groups) {
@@ -297,7 +297,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
   Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
-  int group = threadIdx.x / 128;
+  int group = ownGroup();
   startRings(queryRing, ring);
 
   if (group == Groups) {
@@ -425,7 +425,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
   Items<blocks, blockRows, KeyHeads, Batch, Sections> items(mask);
-  int group = threadIdx.x / 128;
+  int group = ownGroup();
   startRings(keyRing, ring);
   // The queries of a block of keys, from its first to its last.
   auto rangeOf = [&](int block, int &begin) {

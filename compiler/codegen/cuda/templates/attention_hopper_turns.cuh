@@ -148,7 +148,7 @@ __device__ __forceinline__ void hopperForwardInTurns(const T *q, const T *k, con
   Ring<Groups, 2, true> queryRing(barriers);
   Ring<Groups, Stages, false> keyRing(barriers + 2 * 8), valueRing(barriers + 2 * 8 + Stages * 8);
   Items<Block::blocks, Groups * kTile, Heads, Batch, Sections> items(mask);
-  int group = threadIdx.x / 128;
+  int group = ownGroup();
   if (threadIdx.x == 0)
     queryRing.init();
   startRings(keyRing, valueRing);

@@ -223,6 +223,11 @@ __device__ __forceinline__ void fetchRows(T *to, const T *from, int64 stride, in
     fetchBlock<Width % kBlock, Rows>(to + Width / kBlock * Rows * kBlock, from + Width / kBlock * kBlock, stride, rows);
 }
 
+/// Which warpgroup this is, and which warp of it: of a lane's number, so that the compiler knows that all lanes have the same,
+/// and reckons addresses of descriptors once for a warp.
+__device__ __forceinline__ int ownGroup() { return __shfl_sync(~0u, int(threadIdx.x) / 128, 0); }
+__device__ __forceinline__ int ownWarp() { return __shfl_sync(~0u, int(threadIdx.x) / 32 % 4, 0); }
+
 /// Registers of the threads that work and of those that fetch; together what a block starts with.
 template <int Groups> constexpr int kFewRegisters = Groups == 3 ? 32 : 24;
 template <int Groups, int Fetching = kFewRegisters<Groups>> __device__ __forceinline__ void takeRegisters() {

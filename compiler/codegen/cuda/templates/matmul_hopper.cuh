@@ -144,11 +144,11 @@ struct Tile {
   int group, row, column, sums;
 };
 
-/// The tile of that number of a matrix of `height` times `columns` tiles, in bands of rows.
+/// The tile of that number of a matrix of `height` times `columns` tiles, in bands of so many rows of tiles: those that run
+/// together cover about a square, of the fewest operands.
 struct Raster {
   int row, column;
-  __device__ __forceinline__ Raster(int number, int height, int columns) {
-    constexpr int band = 16;
+  __device__ __forceinline__ Raster(int number, int height, int columns, int band = 16) {
     int first = number / (band * columns) * band, inBand = number - first * columns;
     int rows = max(1, min(band, height - first)); // behind the last tile there is nothing, of height 0
     row = first + inBand % rows;
@@ -812,7 +812,7 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   const Block<Work, O, Width, Stages, Buffers> block(blocks1024, scratch, done);
   block.init();
-  const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
+  const int group = ownGroup(), warp = ownWarp();
   if (group == kGroups) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
     if (warp == kGroups) {

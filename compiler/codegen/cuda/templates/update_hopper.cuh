@@ -143,7 +143,7 @@ HYDRA_BYTE_MATMUL(e5m2, e5m2)
 #undef HYDRA_BYTE_MATMUL
 
 /// The sums of a stage, of 16 bits: they still run when the next one is begun, and those of the last stage are done.
-/// Of 8 bits they are done; while those of 64 x 64 run, those before are added.
+/// Of 8 bits they are done, and added to c; while those of 64 x 64 run, those before are added.
 template <typename A, typename B, int Width, bool ALines, bool BLines, int Halves>
 __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], uint32 a, uint32 b, bool isFirst) {
   if constexpr (sizeof(A) == 1) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], 
     const auto add = [&](int block) {
       forEach(sums[block % 2], [&](float &x, int n, int i) {
         float &to = c[block / across][block % across * wide + n][i];
-        to = isFirst ? x : __fadd_rn(to, x);
+        to = __fadd_rn(to, x);
       });
     };
 #pragma unroll
@@ -190,6 +190,7 @@ template <int Rows, int Columns, int Sums, int Width, bool ALines, bool BLines, 
 __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Update &update, int group) {
   using Tiles = Tiles<Rows, Columns, Width>;
   constexpr int steps = (Sums + kSummed<A> - 1) / kSummed<A>, halves = kHeight / kPieceRows;
+  constexpr bool isWithinRun = kIsWithinRun<Columns, Width, Tensors::run>;
   constexpr bool isDone = sizeof(A) == 1; // with a stage when the next one is begun
   auto ring = block.ring();
   auto buffers = block.buffers();
@@ -206,6 +207,10 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
     if (turn > 0)
       waitFor(block.mayMultiply(group), phase);
     float c[halves][Width / 8][4];
+    if constexpr (isDone)
+#pragma unroll
+      for (int half = 0; half < halves; ++half)
+        forEach(c[half], [](float &x, int, int) { x = -0.0f; }); // and whatever is added is itself
     // Few steps, unrolled, would be ordered anew, and then sums are spilled.
 #pragma unroll 1
     for (int step = 0; step < steps; ++step, ring.next()) {
@@ -225,6 +230,10 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
       waitFor(block.mayUpdate(group), phase);
     if (Tensors::mosts > 0 && turn >= kGroups)
       waitFor(block.taken(group), (turn / kGroups - 1) & 1);
+    float most[halves][2][Tensors::mosts + 1];
+#pragma unroll
+    for (int half = 0; half < halves; ++half)
+      clearLargest(most[half]);
     // One text for all columns, whose sums move to where it expects them: were each to have its own, the multiprocessor
     // would wait for instructions.
 #pragma unroll 1
@@ -232,18 +241,15 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
 #pragma unroll
       for (int half = 0; half < halves; ++half)
         if (tile.has(half * kPieceRows, column)) {
-          float most[2][Tensors::mosts + 1];
-#pragma unroll
-          for (int i = 0; i < Tensors::mosts; ++i)
-            most[0][i] = most[1][i] = -INFINITY;
           buffers.awaitFull();
-          updatePiece<Tensors>(block.piece(buffers.stage), update, c[half], most);
+          updatePiece<Tensors>(block.piece(buffers.stage), update, c[half], most[half]);
           shareWithMatmuls(); // and with the engine
           arrive(block.updated(buffers.stage));
           buffers.next();
-          if constexpr (Tensors::mosts > 0)
-            leaveLargest<Tensors>(block, group, most,
-                                  half * kPieceRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4, column);
+          if constexpr (!isWithinRun) {
+            leaveLargest<Tensors>(block, group, most[half], half, column);
+            clearLargest(most[half]);
+          }
         }
 #pragma unroll
       for (int half = 0; half < halves; ++half)
@@ -253,6 +259,10 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
           for (int i = 0; i < 4; ++i)
             c[half][n][i] = c[half][n + kPieceColumns / 8][i];
     }
+    if constexpr (isWithinRun)
+#pragma unroll
+      for (int half = 0; half < halves; ++half)
+        leaveLargest<Tensors>(block, group, most[half], half, 0);
     __syncwarp();
     if (threadIdx.x % 32 == 0)
       arrive(block.mayUpdate(group ^ 1));
@@ -279,7 +289,7 @@ __device__ __forceinline__ void updateHopper(const A *a, const B *b, const Tenso
                 *readMaps = maps + 2 * kMapBytes, *storeMaps = readMaps + Tensors::parts * Tensors::fetches * kMapBytes;
   writeMaps<Rows, Columns, Sums, ALines, BLines>(block, a, b, tensors, maps);
   block.init();
-  const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
+  const int group = ownGroup(), warp = ownWarp();
   if (group == kGroups) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (warp == 0)

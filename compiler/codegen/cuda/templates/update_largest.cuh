@@ -14,11 +14,18 @@ __device__ __forceinline__ float ofKey(uint32 key) {
   return __uint_as_float(key >> 31 ? key & ~(1u << 31) : ~key);
 }
 
-/// The largest numbers of a piece, of the thread's two rows, for the warp that gives them: at row `row` of the tile, in its
-/// columns from `column` on.
+template <int N> __device__ __forceinline__ void clearLargest(float (&most)[2][N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    most[0][i] = most[1][i] = -INFINITY;
+}
+
+/// The largest numbers of half a tile, of the thread's two rows there, for the warp that gives them: those of the piece at
+/// `column`, or of all pieces, at 0.
 template <typename Tensors, typename Block>
 __device__ __forceinline__ void leaveLargest(const Block &block, int group, const float (&most)[2][Tensors::mosts + 1],
-                                             int row, int column) {
+                                             int half, int column) {
+  const int row = half * kPieceRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
   for (int i = 0; i < Tensors::mosts; ++i)
 #pragma unroll
@@ -33,12 +40,31 @@ __device__ __forceinline__ void leaveLargest(const Block &block, int group, cons
     }
 }
 
-/// The warp that gives the largest numbers: it adds those of a tile to those of others, and of all tiles beside each
-/// other the last gives them, and leaves zeros.
+/// Columns that tiles share runs in: of a whole run, or a whole tile, where these divide each other and all rows.
+template <int Columns, int Width, int Run>
+constexpr int kShared = Columns % Run == 0 && (Run % Width == 0 || Width % Run == 0) ? (Run > Width ? Run : Width)
+                                                                                      : Columns;
+
+/// Whether each row of a tile lies in one run.
+template <int Columns, int Width, int Run> constexpr bool kIsWithinRun = Columns % Run == 0 && Run % Width == 0;
+
+/// Adds one to a counter; how many others had. What all lanes have done before it is seen by who comes last.
+__device__ __forceinline__ uint32 countUp(uint32 *count) {
+  uint32 others = 0;
+  __syncwarp();
+  if (threadIdx.x % 32 == 0)
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(others) : "l"(count) : "memory");
+  __syncwarp();
+  return __shfl_sync(~0u, others, 0);
+}
+
+/// The warp that gives the largest numbers: it adds those of a tile to those of others, and of all tiles that share runs the
+/// last gives them, and leaves zeros.
 template <int Rows, int Columns, int Width, typename Block, typename Tensors>
 __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &tensors) {
   using Tiles = Tiles<Rows, Columns, Width>;
-  constexpr int runs = int(int64(Rows) * Columns / Tensors::run), together = 4;
+  constexpr int runs = int(int64(Rows) * Columns / Tensors::run), shared = kShared<Columns, Width, Tensors::run>,
+                segments = kIsWithinRun<Columns, Width, Tensors::run> ? 1 : Block::segments, together = 4;
   const int lane = threadIdx.x % 32;
   const auto runOf = [](int row, int column) { return int((int64(row) * Columns + column) / Tensors::run); };
   int turn = 0;
@@ -52,7 +78,7 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
         uint32 *to = tensors.found + i * runs;
         float most = -INFINITY;
 #pragma unroll
-        for (int segment = 0; segment < Block::segments; ++segment) {
+        for (int segment = 0; segment < segments; ++segment) {
           const int column = tile.column + segment * kPieceColumns;
           if (column >= Columns)
             break;
@@ -60,7 +86,7 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
           asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(block.most(group, i, row) + segment * 4) : "memory");
           most = larger(most, x);
           const int run = runOf(tile.row + row, column);
-          if (segment + 1 == Block::segments || column + kPieceColumns >= Columns ||
+          if (segment + 1 == segments || column + kPieceColumns >= Columns ||
               runOf(tile.row + row, column + kPieceColumns) != run) {
             atomicMax(to + run, keyOf(most));
             most = -INFINITY;
@@ -70,18 +96,18 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
     __syncwarp();
     if (lane == 0)
       arrive(block.taken(group));
-    uint32 *count = tensors.counts + tile.row / kHeight;
-    __syncwarp();
-    __threadfence(); // of lane 0, behind what all lanes have added
-    const uint32 others = __shfl_sync(~0u, lane == 0 ? atomicAdd(count, 1u) : 0u, 0);
-    if (others + 1 < Tiles::width)
+    const int begin = tile.column / shared * shared, columns = min(shared, Columns - begin);
+    uint32 *count = tensors.counts + tile.row / kHeight * Tiles::width + begin / Width;
+    if (countUp(count) + 1 < (columns + Width - 1) / Width)
       continue;
-    __syncwarp();
-    __threadfence();
 #pragma unroll 1
     for (int first = tile.row; first < end; first += kPieceRows) { // parts begin at such rows
       const int part = tensors.partOf(first), before = runOf(tensors.begin(part), 0),
-                last = runOf(min(end, first + kPieceRows), 0);
+                behind = min(end, first + kPieceRows), perRow = columns / Tensors::run;
+      const auto placeOf = [&](int i) {
+        return shared == Columns ? runOf(first, 0) + i : runOf(first + i / perRow, begin) + i % perRow;
+      };
+      const int given = shared == Columns ? runOf(behind, 0) - runOf(first, 0) : (behind - first) * perRow;
 #pragma unroll
       for (int i = 0; i < Tensors::mosts; ++i) {
         auto *to = tensors.most[0][i];
@@ -90,16 +116,16 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
           to = part == p ? tensors.most[p][i] : to;
         uint32 *from = tensors.found + i * runs;
 #pragma unroll 1
-        for (int at = runOf(first, 0) + lane; at < last; at += 32 * together) {
+        for (int at = lane; at < given; at += 32 * together) {
           uint32 keys[together];
 #pragma unroll
           for (int j = 0; j < together; ++j)
-            keys[j] = at + 32 * j < last ? __ldcg(from + at + 32 * j) : 0;
+            keys[j] = at + 32 * j < given ? __ldcg(from + placeOf(at + 32 * j)) : 0;
 #pragma unroll
           for (int j = 0; j < together; ++j)
-            if (at + 32 * j < last) {
-              assign(to[at + 32 * j - before], ofKey(keys[j]));
-              from[at + 32 * j] = 0;
+            if (const int run = placeOf(at + 32 * j); at + 32 * j < given) {
+              assign(to[run - before], ofKey(keys[j]));
+              from[run] = 0;
             }
         }
       }

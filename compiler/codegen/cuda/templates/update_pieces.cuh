@@ -11,11 +11,12 @@ constexpr int kPieceRows = 64, kPieceColumns = 32, kPiece = kPieceRows * kPieceC
               kNarrowBytes = kPiece * 2, kWarps = 12;
 
 /// Where a group finds what it reads, in f32 and as numbers of 16 bits (`Halves`), and puts what it makes: in f32, in 16
-/// bits, first as O and then as integers (`Wholes`), as Q of 8, and as M the largest of each `Run` numbers. Rows of c are in parts, one behind the other, each with matrices of its own, of as many
-/// columns as c. `ends`: of parts, multiples of 64 but for the last. `found`: of c, what is known of the largest
-/// numbers, and `counts`: how many tiles have added to 128 rows; zeros, before and after. `stride`: numbers between rows
-/// of what is read, in f32 and in 16 bits, and of what is written; all 0 where all rows follow each other. `Soon`: what is made
-/// is read next.
+/// bits, first as O and then as integers (`Wholes`), as Q of 8, and as M the largest of each `Run` numbers. Rows of c are
+/// in parts, one behind the other, each with matrices of its own, of as many columns as c. `ends`: of parts, multiples of
+/// 64 but for the last. `found`: of c, what is known of the largest numbers, and `counts`: how many of the tiles that share
+/// runs have added theirs, in the place of the first of them, by rows of tiles; zeros, before and after. `stride`: numbers
+/// between rows of what is read, in f32 and in 16 bits, and of what is written; all 0 where all rows follow each other.
+/// `Soon`: what is made is read next.
 template <int Parts, int Reads, int Wides, int Narrows, int Bytes, int Mosts, int Run, typename O, typename Q,
           typename M, int Halves = 0, int Wholes = 0, bool Soon = false>
 struct Tensors {
@@ -102,7 +103,7 @@ template <int Rows, int Columns, int Width> struct Tiles {
   int row, column;
 
   __device__ __forceinline__ explicit Tiles(int number) {
-    const Raster raster(number, height, width);
+    const Raster raster(number, height, width, 8);
     row = raster.row * kHeight;
     column = raster.column * Width;
   }
