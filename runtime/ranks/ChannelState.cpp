@@ -82,9 +82,10 @@ void Channel::State::begin() {
   std::unique_lock lock(mutex);
   const bool answered = changed.wait_for(lock, most, [&] { return seen || ended; });
   if (!answered && world.rank > 0)
-    fail("rank {}: what listens at {}:{} does not answer as rank 0 of such a run would; choose "
-         "another MASTER_PORT",
-         world.rank, shown(world.address), world.port);
+    failWithoutRankZero(
+        fmt::format("what listens at {}:{} does not answer as rank 0 of such a run would; choose "
+                    "another MASTER_PORT",
+                    shown(world.address), world.port));
   changed.wait(lock, [&] { return welcomed || ended; });
   if (welcomed)
     return;
@@ -227,8 +228,15 @@ void Channel::State::connect() {
     problem = error.message();
     std::this_thread::sleep_for(20ms);
   }
-  fail("rank {}: cannot reach rank 0 at {}:{} within {:g} s: {}", world.rank, shown(world.address),
-       world.port, seconds(limit), problem);
+  failWithoutRankZero(fmt::format("cannot reach rank 0 at {}:{} within {:g} s: {}",
+                                  shown(world.address), world.port, seconds(limit), problem));
+}
+
+/// All other ranks of this machine meet the same.
+void Channel::State::failWithoutRankZero(const std::string &problem) const {
+  if (!world.speaks)
+    throw RunEnded();
+  fail("rank {}: {}", world.rank, problem);
 }
 
 void Channel::State::toHub(Message message) {

@@ -107,6 +107,7 @@ public:
 private:
   void listen();
   void connect();
+  [[noreturn]] void failWithoutRankZero(const std::string &problem) const;
   void accept();
   void receive(const std::shared_ptr<Connection> &connection, const Message &message);
   void deliver(const Message &message);
@@ -128,7 +129,7 @@ private:
 
   // Of the thread.
   std::string rankZero = "rank 0";
-  bool speaks = world.rank == 1; // if rank 0 cannot
+  bool speaks = world.speaks; // if rank 0 cannot
   std::optional<Clock::time_point> lost;
   Clock::time_point heard = Clock::now(), beaten{}, ticked = Clock::now();
   std::optional<Clock::time_point> deadline; // of this process

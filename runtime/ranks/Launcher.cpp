@@ -36,6 +36,9 @@ using Clock = std::chrono::steady_clock;
 /// How long the others may go on after one has failed: they know it, and end by themselves.
 constexpr std::chrono::milliseconds kPatience{3000}, kAfterTerm{1000};
 
+/// Rank 0, and the one that speaks where it cannot: all others leave it to these.
+constexpr ptrdiff_t kSpeakers = 2;
+
 constexpr const char *kSelf = "/proc/self/exe";
 
 /// The file of this program, by which lists of processes call it.
@@ -211,7 +214,7 @@ private:
     child->running = false;
     const bool killed = WIFSIGNALED(state);
     const int code = killed ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
-    if (!killed && code != 0)
+    if (!killed && code != 0 && child - children.begin() < kSpeakers)
       spoken = true;
     if (killed && !forced && victim.empty())
       victim = fmt::format("rank {} (pid {}) was ended by signal {} ({})", child - children.begin(),
@@ -237,7 +240,7 @@ private:
     }
   }
 
-  /// A rank that ends by itself with another status than 0 has said why, or knows who has.
+  /// A speaker that ends by itself with another status than 0 has said why, or knows who has.
   void tell() const {
     if (!victim.empty() && !spoken && !asked)
       std::fprintf(stderr, "hydra-run: %s%s\n", victim.c_str(), hint().c_str());

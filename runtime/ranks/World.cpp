@@ -43,7 +43,9 @@ public:
     World world;
     world.size = number(size, 1, kMostRanks);
     world.rank = number(rank, 0, world.size - 1);
-    world.localRank = text(localRank) ? number(localRank, 0, world.size - 1) : world.rank;
+    const bool numbered = text(localRank).has_value();
+    world.localRank = numbered ? number(localRank, 0, world.size - 1) : world.rank;
+    world.speaks = !numbered || world.rank == 1 || world.localRank == 0;
     world.origin = fmt::format("{}={}", size, world.size);
     return world;
   }

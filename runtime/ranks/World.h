@@ -17,7 +17,10 @@ struct World {
   int listener = -1;                 ///< rank 0: a socket that listens there already; -1: none
   /// Started by a program that waits for it: when that is gone, so is the run.
   bool launched = false;
-  std::string origin;                ///< who says so, as messages quote it: `WORLD_SIZE=2`
+  /// Says what all ranks meet where rank 0 cannot: rank 1 and the first of every machine; each, if
+  /// nobody has numbered those of a machine.
+  bool speaks = true;
+  std::string origin; ///< who says so, as messages quote it: `WORLD_SIZE=2`
 };
 
 /// Reads an environment variable: nothing when it is not set.

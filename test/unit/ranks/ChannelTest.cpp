@@ -227,6 +227,9 @@ TEST(Channel, RanksThatDoNotComeAreNamed) {
     expectPart(error.what(), "rank 1: cannot reach rank 0 at 127.0.0.1:");
     expectPart(error.what(), "within 0.3 s: Connection refused");
   }
+  world.rank = 2;
+  world.speaks = false; // rank 1 says it
+  EXPECT_THROW(Channel(world, 300ms), RunEnded);
 }
 
 TEST(Channel, APortThatIsTakenIsNamed) {

@@ -96,6 +96,17 @@ TEST(World, OfSlurmSteps) {
   EXPECT_LT(worldOf(variables).port, 28000);
 }
 
+TEST(World, OneOfEachMachineSpeaksWhereRankZeroCannot) {
+  const auto speaks = [](const char *rank, const char *localRank) {
+    return worldOf({{"RANK", rank}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", localRank}}).speaks;
+  };
+  EXPECT_TRUE(speaks("1", "1"));
+  EXPECT_FALSE(speaks("3", "3"));
+  EXPECT_TRUE(speaks("4", "0"));
+  EXPECT_FALSE(speaks("5", "1"));
+  EXPECT_TRUE(speaks("5", "")); // by hand: nobody knows who shares its machine
+}
+
 TEST(World, SaysWhatIsWrong) {
   expectProblem({{"RANK", "0"}}, "no WORLD_SIZE");
   expectProblem({{"WORLD_SIZE", "2"}}, "no RANK");

@@ -1,6 +1,6 @@
-"""Ends ranks of hydra-run at bad moments. Usage: ranks-faults.py PLAN OTHER_PLAN CUT_PLAN DATA FOLDER
+"""Ends ranks of hydra-run at bad moments. Usage: ranks-faults.py PLAN OTHER_PLAN CUT_PLAN WIDE_PLAN DATA FOLDER
 
-All are plans for two ranks; those of CUT_PLAN hold parts of the parameters, and save together. Each case prints a line: what was done, the status, and
+All are plans for two ranks but WIDE_PLAN, which is for three; those of CUT_PLAN hold parts of the parameters, and save together. Each case prints a line: what was done, the status, and
 how many lines the run wrote to standard error.
 """
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-plan, other_plan, cut_plan, data, folder = sys.argv[1:]
+plan, other_plan, cut_plan, wide_plan, data, folder = sys.argv[1:]
 random.seed(1)
 SECONDS_TO_GO = 5  # how long others may take after one rank has died
 
@@ -134,6 +134,25 @@ for victim in (0, 1):
            r"(a decision of all ranks|what all ranks hand in|"
            r"all_\w+ \d+ \((layer \d+, )?\S*llama\.mlir:\d+\) over data, [\d.]+ \w+)"
            rf"; resume from .*step-")
+
+# Of three ranks, those two are killed that would say so.
+save = fresh("speakers")
+process = start(command(save, 10**9, "--ranks", "3", plan=wide_plan))
+wait_for_step(save, 2, process)
+ranks = children(process)
+for rank in (0, 1):
+    os.kill(ranks[rank], signal.SIGKILL)
+report("ranks 0 and 1 killed", process, end(process, ranks.values()),
+       rf"rank [01] \(pid ({ranks[0]}|{ranks[1]})\) was ended by signal 9 \(Killed\); resume from .*step-")
+
+# Rank 0 is stopped before the others have reached it.
+process = start(["hydra-run", wide_plan, "--ranks", "3", "--steps", str(10**9), "--threads", "1", "--rank-timeout", "2"])
+first = []
+while not first:
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        first = [int(word) for word in file.read().split()][:1]
+os.kill(first[0], signal.SIGSTOP)
+report("rank 0 stopped at the start", process, end(process, first, 2 + 4 + 5), "rank 1: .*rank 0")
 
 # Signals: once all stop after the same step, saved; twice they are gone.
 for name, target in (("SIGINT", "the launcher"), ("SIGTERM", "the launcher"), ("SIGTERM", "rank 1")):
