@@ -344,6 +344,7 @@ void Channel::State::tick(Clock::time_point now) {
     std::fflush(stdout);
     ::_exit(1);
   }
+  noteStop(now);
   watchParent();
   passSignal();
   if (now - beaten > std::clamp<Clock::duration>(limit / 8, 20ms, 2s)) {
@@ -354,6 +355,17 @@ void Channel::State::tick(Clock::time_point now) {
     hub->tick(now);
   else
     watchRankZero(now);
+}
+
+/// A process that was stopped itself, by Ctrl-Z for example, has heard nobody meanwhile, and the
+/// time is none that it has waited.
+void Channel::State::noteStop(Clock::time_point now) {
+  const Clock::duration pause = now - std::exchange(ticked, now);
+  if (pause <= limit / 2)
+    return;
+  heard = now;
+  const std::lock_guard lock(mutex);
+  waitBegin = std::min(waitBegin + pause, now);
 }
 
 /// mpirun and torchrun, killed, leave their ranks behind. These end as if the signal had reached
@@ -405,9 +417,6 @@ std::optional<SavedStep> Channel::State::lookForCheckpoint() {
 
 void Channel::State::watchRankZero(Clock::time_point now) {
   constexpr auto afterLoss = 200ms; // of a signal to all, the own one comes first
-  const Clock::duration pause = now - std::exchange(ticked, now);
-  if (pause > limit / 2) // this process was stopped itself
-    heard = now;
   Ending why{.line = {}, .resumes = true};
   {
     const std::lock_guard lock(mutex);

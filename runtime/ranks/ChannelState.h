@@ -114,6 +114,7 @@ private:
   void send(uint32_t rank, const Message &message);
   void scheduleTick();
   void tick(Clock::time_point now);
+  void noteStop(Clock::time_point now);
   void watchParent();
   void passSignal();
   void watchRankZero(Clock::time_point now);

@@ -1,6 +1,8 @@
-// The control channel between ranks that are threads of the test.
+// The control channel between ranks that are threads of the test, or processes.
+#include "test/unit/ranks/TestProcesses.h"
 #include "test/unit/ranks/TestRanks.h"
 
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -348,6 +350,43 @@ TEST(Channel, ARankThatWorksIsNotSaidToHang) {
         channel.work();
       },
       300ms));
+}
+
+TEST(Channel, RanksThatWereAllStoppedHaveNotWaitedMeanwhile) {
+  constexpr auto limit = 1s;
+  std::array<int, 2> waiting{};
+  ASSERT_EQ(::pipe(waiting.data()), 0);
+  const auto ends = asProcesses(
+      2,
+      [&](Channel &channel) {
+        channel.decide("");
+        channel.waitIn({.what = "all_gather", .axis = "data", .number = 1, .bytes = 16});
+        (void)!::write(waiting[1], "w", 1);
+        // Until a sleep that lasts too long tells of the stop, and for some beats behind it.
+        for (auto before = std::chrono::steady_clock::now(), now = before; now - before < limit;
+             now = std::chrono::steady_clock::now()) {
+          before = now;
+          std::this_thread::sleep_for(10ms);
+        }
+        std::this_thread::sleep_for(limit / 4);
+        channel.work();
+        return std::string("went on");
+      },
+      [&](std::span<const pid_t> ranks) {
+        std::string all(ranks.size(), ' ');
+        for (char &one : all)
+          (void)!::read(waiting[0], &one, 1);
+        for (const pid_t rank : ranks)
+          ::kill(rank, SIGSTOP);
+        std::this_thread::sleep_for(2 * limit);
+        for (const pid_t rank : ranks)
+          ::kill(rank, SIGCONT);
+      },
+      limit);
+  for (const int end : waiting)
+    ::close(end);
+  for (const RankEnd &end : ends)
+    EXPECT_EQ(end.told, "went on") << end.errors;
 }
 
 TEST(Channel, RanksOfOneMachineKnowHowManyShareIt) {
