@@ -174,7 +174,20 @@ bool beginsWith(std::span<const std::byte> bytes, std::initializer_list<unsigned
                     [](unsigned char a, std::byte b) { return std::byte{a} == b; });
 }
 
+bool isGzip(std::span<const std::byte> begin) { return beginsWith(begin, {0x1f, 0x8b}); }
+
+/// By the magic number of a frame, or of one to be skipped, which readers of others may use.
+bool isZstd(std::span<const std::byte> begin) {
+  const bool skippable = begin.size() >= 4 && (begin[0] & std::byte{0xf0}) == std::byte{0x50} &&
+                         beginsWith(begin.subspan(1), {0x2a, 0x4d, 0x18});
+  return skippable || beginsWith(begin, {0x28, 0xb5, 0x2f, 0xfd});
+}
+
 } // namespace
+
+bool hydra::data::isPacked(std::span<const std::byte> begin) {
+  return isGzip(begin) || isZstd(begin);
+}
 
 std::unique_ptr<ByteSource> hydra::data::openFile(const std::filesystem::path &path) {
   return std::make_unique<FileSource>(path);
@@ -183,12 +196,9 @@ std::unique_ptr<ByteSource> hydra::data::openFile(const std::filesystem::path &p
 std::unique_ptr<ByteSource> hydra::data::unpacked(std::unique_ptr<ByteSource> packed) {
   Input input(std::move(packed));
   const auto begin = input.bytes();
-  if (beginsWith(begin, {0x1f, 0x8b}))
+  if (isGzip(begin))
     return std::make_unique<GzipSource>(std::move(input));
-  // The magic number of a frame, or of one to be skipped, which readers of others may use.
-  const bool skippable = begin.size() >= 4 && (begin[0] & std::byte{0xf0}) == std::byte{0x50} &&
-                         beginsWith(begin.subspan(1), {0x2a, 0x4d, 0x18});
-  if (skippable || beginsWith(begin, {0x28, 0xb5, 0x2f, 0xfd}))
+  if (isZstd(begin))
     return std::make_unique<ZstdSource>(std::move(input));
   return std::make_unique<PlainSource>(std::move(input));
 }

@@ -21,6 +21,9 @@ public:
 /// The bytes of a file. Throws Error as support::InputFile does.
 std::unique_ptr<ByteSource> openFile(const std::filesystem::path &path);
 
+/// Whether gzip or zstd has packed what begins with these bytes.
+bool isPacked(std::span<const std::byte> begin);
+
 /// What is packed by gzip or zstd, as its first bytes say (also several such files, one behind the
 /// other), or the bytes as they are. Takes some 100 kB, for zstd also the window that the file
 /// asks for, at most 128 MiB.

@@ -1,6 +1,7 @@
 // Reading tokens of any width.
 #include "runtime/data/TokenFiles.h"
 
+#include "runtime/data/ByteSource.h"
 #include "runtime/data/Manifest.h"
 #include "runtime/data/TokenFileHeader.h"
 #include "runtime/support/Error.h"
@@ -30,6 +31,13 @@ bool looksLikeText(const support::InputFile &input) {
     const auto c = std::to_integer<unsigned char>(one);
     return c < '\t' || (c > '\r' && c < ' ') || c == 0x7f || c == 0xff;
   });
+}
+
+bool isPackedText(const support::InputFile &input) {
+  std::array<std::byte, 4> begin{};
+  const size_t size = std::min<uint64_t>(input.size(), begin.size());
+  input.read(0, std::span(begin).first(size));
+  return isPacked(std::span(begin).first(size));
 }
 
 size_t widthOf(Format format) {
@@ -76,6 +84,9 @@ struct TokenFiles::File {
     if (assumed && begin == 0 && width > 1 && looksLikeText(input))
       fail("{}: holds text; expected tokens of {} bytes, or --tokenizer, which says how to read it",
            input.name(), width);
+    if (assumed && width == 1 && isPackedText(input))
+      fail("{}: is packed; hydra-data build unpacks it, --tokenizer=bytes takes it as it is",
+           input.name());
     count = size / width;
     if (begin > 0 && static_cast<int64_t>(count) != header[2])
       fail("{}: has {} tokens; its header says {}", input.name(), count, header[2]);
