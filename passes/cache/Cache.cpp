@@ -32,6 +32,8 @@ bool isUniform(Value v, int64_t dim) {
     return iota.getAxis() != dim && !iota.getPositions();
   if (auto transpose = dyn_cast<TransposeOp>(op))
     return isUniform(transpose.getX(), transpose.getOrder()[dim]);
+  if (isa<ScanBeginOp, ScanEndOp>(op)) // hand on their operands
+    return isUniform(op->getOperand(cast<OpResult>(v).getResultNumber()), dim);
   return op->hasTrait<Elementwise>() &&
          llvm::all_of(op->getOperands(), [&](Value x) { return isUniform(x, dim); });
 }
@@ -110,6 +112,9 @@ private:
     axes = findAxes(longest);
     if (failed(axes))
       return failure();
+    for (EntryOp entry : programs)
+      if (failed(checkNumbers(entry, longest, *axes)))
+        return failure();
     FailureOr<Axes> batches = findBatches(shortest, *axes);
     if (failed(batches))
       return failure();
@@ -150,24 +155,55 @@ private:
         op.erase();
   }
 
-  /// Candidates of a program, by the axes of those that keep something (as far as they are known).
-  static SmallVector<Operation *> candidates(EntryOp entry, ArrayRef<int64_t> axes) {
+  /// What a program has outside of scans over tokens, which the axes of candidates tell (as far as
+  /// they are known): begins of scans, but not what is behind them up to their ends.
+  static SmallVector<Operation *> outsideOfScans(EntryOp entry, ArrayRef<int64_t> axes) {
     SmallVector<Operation *> found;
+    size_t candidates = 0;
     Operation *until = nullptr;
     for (Operation &op : entry.getBody().front().without_terminator()) {
       if (until) {
         until = until == &op ? nullptr : until;
         continue;
       }
+      found.push_back(&op);
       if (!mayKeep(op))
         continue;
-      const size_t number = found.size();
-      found.push_back(&op);
+      const size_t number = candidates++;
       if (auto begin = dyn_cast<ScanBeginOp>(op);
           begin && number < axes.size() && axes[number] >= 0)
         until = endOf(begin);
     }
     return found;
+  }
+
+  /// Candidates of a program, by the axes of those that keep something (as far as they are known).
+  static SmallVector<Operation *> candidates(EntryOp entry, ArrayRef<int64_t> axes) {
+    SmallVector<Operation *> found = outsideOfScans(entry, axes);
+    llvm::erase_if(found, [](Operation *op) { return !mayKeep(*op); });
+    return found;
+  }
+
+  /// How a sequence is cut into calls changes no number of the model. Programs with forms of their
+  /// own for some numbers of tokens are not compared.
+  static LogicalResult checkNumbers(EntryOp entry, EntryOp longest, ArrayRef<int64_t> axes) {
+    const SmallVector<Operation *> own = outsideOfScans(entry, axes),
+                                   others = outsideOfScans(longest, axes);
+    if (!llvm::equal(own, others,
+                     [](Operation *a, Operation *b) { return a->getName() == b->getName(); }))
+      return success();
+    for (auto [op, other] : llvm::zip(own, others))
+      for (const NamedAttribute &attribute : op->getAttrs()) {
+        auto number = dyn_cast<FloatAttr>(attribute.getValue());
+        auto expected = other->getAttrOfType<FloatAttr>(attribute.getName());
+        if (number && expected && number != expected)
+          return op->emitOpError()
+                 << "has " << attribute.getName().getValue() << " = " << number.getValueAsDouble()
+                 << " in calls of " << tokensOf(entry) << " tokens and "
+                 << expected.getValueAsDouble() << " in calls of " << tokensOf(longest)
+                 << "; expected `length`, of whole sequences, instead of `S`";
+      }
+    return success();
   }
 
   //===-- Where the tokens of a call are ------------------------------------------------------===//
@@ -195,6 +231,13 @@ private:
           return known->second;
       return std::nullopt;
     }
+    /// A problem of an operation, if there is one.
+    std::optional<unsigned> add(Operation &op, const std::string &text) {
+      if (text.empty())
+        return std::nullopt;
+      all.push_back({&op, text});
+      return all.size() - 1;
+    }
   };
 
   /// Follows the dimension of tokens through a program; reports what the scores need of earlier
@@ -204,11 +247,14 @@ private:
     Placement at;
     at.spreads[entry.getBody().getArgument(0)] = Spread::rows(1);
     const int64_t tokens = tokensOf(entry);
-    Operation *until = nullptr;     // the end of a scan over tokens
+    ScanBeginOp scan;               // over tokens
+    Operation *until = nullptr;     // its end
     std::optional<unsigned> inside; // the problem of a value that it reads
     for (Operation &op : entry.getBody().front().without_terminator()) {
       if (until && !inside)
         inside = at.problemOf(op.getOperands());
+      if (until && !inside)
+        inside = at.add(op, readFromOutside(op, scan, tokens, at));
       if (until && until != &op)
         continue;
       if (until) {
@@ -225,9 +271,13 @@ private:
         axes.push_back(axisOfKept(op, at.of(op.getOperands())));
         if (auto begin = dyn_cast<ScanBeginOp>(op)) {
           inside = at.problemOf(op.getOperands());
-          if (axes.back() >= 0)
+          if (axes.back() >= 0) {
+            scan = begin;
             until = endOf(begin);
-          else
+            if (!inside)
+              inside = at.add(op, readRows(begin.getValues().take_front(begin.getSequences()),
+                                           begin.getAxis(), at));
+          } else
             for (auto [result, value] : llvm::zip(op.getResults(), op.getOperands()))
               hand(value, result, at);
           continue;
@@ -250,6 +300,33 @@ private:
     at.spreads[to] = spread;
     if (const std::optional<unsigned> known = at.problemOf(from))
       at.problems[to] = *known;
+  }
+
+  /// Of what is read token after token along an axis. Returns what is wrong.
+  static std::string readRows(ValueRange values, int64_t axis, const Placement &at) {
+    for (Value value : values) {
+      const Spread has = at.spreads.lookup(value);
+      if (has == Spread::rows(axis))
+        continue;
+      if (!has.isSame())
+        return mixes().str();
+      if (!isUniform(value, axis))
+        return otherNumbers().str();
+    }
+    return "";
+  }
+
+  /// Of an operation in a scan over tokens, where everything is the call's own: positions are not,
+  /// and what it reads from outside is of all tokens of the call, which is only the scan's own
+  /// where it has them at once. Returns what is wrong.
+  static std::string readFromOutside(Operation &op, ScanBeginOp scan, int64_t tokens,
+                                     const Placement &at) {
+    if (auto iota = dyn_cast<IotaOp>(op); iota && iota.getPositions())
+      return "counts positions inside of a scan over tokens; expected it in front of the scan";
+    const bool apart = scan.getChunk() < tokens;
+    return apart && llvm::any_of(at.of(op.getOperands()), [](Spread s) { return !s.isSame(); })
+               ? mixes().str()
+               : "";
   }
 
   static void place(ScanEndOp end, std::optional<unsigned> problem, Placement &at) {
@@ -285,6 +362,7 @@ private:
     std::string problem;
     if (axis >= 0) {
       out[0] = Spread::rows(axis);
+      problem = readRows(op.getOperands(), axis, at);
       if (auto pad = dyn_cast<PadOp>(op)) {
         at.windows.insert(pad.getY());
         if (pad.getAfter() > 0)
@@ -310,6 +388,11 @@ private:
         at.problems[value] = *known;
       }
     }
+  }
+
+  static StringRef otherNumbers() {
+    return "gives each token of a call other numbers, which do not follow from where it stands in "
+           "its sequence; expected hydra.iota with positions";
   }
 
   static StringRef mixes() {
@@ -349,8 +432,7 @@ private:
       if (has.isRows() || !wants.isRows())
         return mixes().str();
       if (!isUniform(operand, wants.dim)) // then rows of any blocks are alike
-        return "gives each token of a call other numbers, which do not follow from where it stands "
-               "in its sequence; expected hydra.iota with positions";
+        return otherNumbers().str();
     }
     return "";
   }
@@ -557,6 +639,10 @@ private:
     if (iota.getAxis() == 0 || type.getDimSize(0) != cache.batch())
       return iota.emitOpError() << "counts positions of " << cache.batch()
                                 << " sequences together; expected the batch as its first dimension";
+    if (type.getDimSize(iota.getAxis()) != cache.tokens())
+      return iota.emitOpError() << "counts " << type.getDimSize(iota.getAxis())
+                                << " positions in a call of " << cache.tokens()
+                                << " tokens; expected one for each";
     for (Operation *user : iota->getUsers())
       if (auto table = dyn_cast<EmbeddingOp>(user);
           table && build::shapeOf(table.getTable())[0] < context)

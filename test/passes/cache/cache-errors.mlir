@@ -89,3 +89,127 @@ hydra.model @m version 1 bound {} {
     hydra.return logits = %y : tensor<2x2x5xf32>
   }
 }
+
+// -----
+
+// Keys have a row for each token, which says of no token where it stands.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.param @at [1, 2, 1, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %k = hydra.use @at : tensor<1x2x1x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %q = hydra.reshape %x shape = [1, 2, 1, 4] : tensor<1x2x4xf32>
+    // expected-error@+1 {{gives each token of a call other numbers, which do not follow from where it stands in its sequence; expected hydra.iota with positions}}
+    %o = hydra.attention %q, %k, %q scale = 1.0 causal : tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>
+    %z = hydra.reshape %o shape = [1, 2, 4] : tensor<1x2x1x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+}
+
+// -----
+
+// So has one of the sequences of a scan over tokens.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %i = hydra.iota shape = [1, 2, 4] axis = 1 dtype = f32 : tensor<1x2x4xf32>
+    %zero = hydra.constant value = 0.0 shape = [1, 2, 4] : tensor<1x2x4xf32>
+    // expected-error@+1 {{gives each token of a call other numbers, which do not follow from where it stands in its sequence; expected hydra.iota with positions}}
+    %in:3 = hydra.scan_begin %x, %i, %zero {axis = 1 : i64, chunk = 2 : i64, sequences = 2 : i64} : tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32> -> tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %next = hydra.mul %in#0, %in#1 : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %out:2 = hydra.scan_end %next, %in#2 {axis = 1 : i64, sequences = 1 : i64} : tensor<1x2x4xf32>, tensor<1x2x4xf32> -> tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %out#0, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+}
+
+// -----
+
+// In a scan from token to token, what is read from outside is of all tokens of the call.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %zero = hydra.constant value = 0.0 shape = [1, 1, 4] : tensor<1x1x4xf32>
+    %in:2 = hydra.scan_begin %x, %zero {axis = 1 : i64, chunk = 1 : i64, sequences = 1 : i64} : tensor<1x2x4xf32>, tensor<1x1x4xf32> -> tensor<1x2x4xf32>, tensor<1x1x4xf32>
+    // expected-error@+1 {{reads several tokens of a sequence together}}
+    %all = hydra.mean %x axes = [1] keep : tensor<1x2x4xf32>
+    %first = hydra.slice %in#0 axis = 1 start = 0 size = 1 : tensor<1x2x4xf32>
+    %one = hydra.add %in#1, %first : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %second = hydra.slice %in#0 axis = 1 start = 1 size = 1 : tensor<1x2x4xf32>
+    %then = hydra.add %one, %second : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %two = hydra.mul %then, %all : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %rows = hydra.concat %one, %two axis = 1 : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %out:2 = hydra.scan_end %rows, %two {axis = 1 : i64, sequences = 1 : i64} : tensor<1x2x4xf32>, tensor<1x1x4xf32> -> tensor<1x2x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %out#0, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+}
+
+// -----
+
+// Positions are those of the tokens of a call.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    // expected-error@+1 {{counts 4 positions in a call of 2 tokens; expected one for each}}
+    %i = hydra.iota shape = [1, 4] axis = 1 dtype = f32 positions : tensor<1x4xf32>
+    %pairs = hydra.reshape %i shape = [1, 2, 2] : tensor<1x4xf32>
+    %p = hydra.mean %pairs axes = [2] keep : tensor<1x2x2xf32>
+    %all = hydra.broadcast %p shape = [1, 2, 4] : tensor<1x2x1xf32>
+    %z = hydra.add %x, %all : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+}
+
+// -----
+
+// A scan over tokens knows the tokens of the call alone.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %zero = hydra.constant value = 0.0 shape = [1, 1, 4] : tensor<1x1x4xf32>
+    %in:2 = hydra.scan_begin %x, %zero {axis = 1 : i64, chunk = 2 : i64, sequences = 1 : i64} : tensor<1x2x4xf32>, tensor<1x1x4xf32> -> tensor<1x2x4xf32>, tensor<1x1x4xf32>
+    // expected-error@+1 {{counts positions inside of a scan over tokens; expected it in front of the scan}}
+    %i = hydra.iota shape = [1, 2, 4] axis = 1 dtype = f32 positions : tensor<1x2x4xf32>
+    %z = hydra.mul %in#0, %i : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %out:2 = hydra.scan_end %z, %in#1 {axis = 1 : i64, sequences = 1 : i64} : tensor<1x2x4xf32>, tensor<1x1x4xf32> -> tensor<1x2x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %out#0, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+}
+
+// -----
+
+// `S` is the number of tokens of a call, and no number of the model.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.entry @prefill(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %part = hydra.constant value = 0.5 shape = [1, 2, 4] : tensor<1x2x4xf32>
+    %z = hydra.mul %x, %part : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+  hydra.entry @decode(%tokens: tensor<1x1xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x1xi32>, tensor<5x4xf32>
+    // expected-error@+1 {{has value = 1.000000e+00 in calls of 1 tokens and 5.000000e-01 in calls of 2; expected `length`, of whole sequences, instead of `S`}}
+    %part = hydra.constant value = 1.0 shape = [1, 1, 4] : tensor<1x1x4xf32>
+    %z = hydra.mul %x, %part : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x1x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x1x5xf32>
+  }
+}
