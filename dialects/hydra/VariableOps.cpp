@@ -81,6 +81,30 @@ static bool isInt8Weight(Operation *op) {
   return param && isInt8(param.getDtype()) && scaleOf(param);
 }
 
+/// Whether elements can begin so, as far as it is bound.
+static LogicalResult verifyInit(Operation *op, InitAttr init, Type element) {
+  switch (init.getKind()) {
+  case InitKind::constant:
+    if (Attribute value = init.getArgs()[0];
+        !isa<ExprAttr>(value) && !isNumberOf(element, realValue(value)))
+      return op->emitOpError() << "begins with " << numberText(realValue(value))
+                               << ", which is no number of " << element;
+    return success();
+  case InitKind::normal:
+  case InitKind::trunc_normal:
+  case InitKind::uniform:
+    if (!isa<FloatType>(element))
+      return op->emitOpError() << "begins with random numbers that are not whole; elements of "
+                               << element << " begin with zeros, ones, constant or shuffle";
+    return success();
+  case InitKind::zeros:
+  case InitKind::ones:
+  case InitKind::shuffle: // numbers of its own, when they are drawn
+    return success();
+  }
+  llvm_unreachable("an initialiser");
+}
+
 template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (failed(verifyName(op, op.getSymName())))
     return failure();
@@ -94,6 +118,8 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (isa<ParamOp>(op) && !isa<FloatType>(dtype) && !isInt8Weight(op))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
                             << kModelFloats << " (else use hydra.state)";
+  if (isModelElement(dtype) && failed(verifyInit(op, op.getInit(), dtype)))
+    return failure();
   SmallVector<int64_t> known;
   for (Attribute d : op.getShape()) {
     if (!isIntOrExpr(d))

@@ -558,6 +558,28 @@ hydra.model @m version 1 {
 
 // -----
 
+// Elements begin as numbers of their type.
+hydra.model @m version 1 {
+  // expected-error@+1 {{begins with 3.7, which is no number of 'i32'}}
+  hydra.state @n [4] i32 init = constant(3.7)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{begins with 1e+06, which is no number of 'f16'}}
+  hydra.param @w [4] f16 init = constant(1.0e6)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{begins with random numbers that are not whole; elements of 'i32' begin with zeros, ones, constant or shuffle}}
+  hydra.state @n [4] i32 init = normal(2.0)
+}
+
+// -----
+
 hydra.model @m version 1 {
   // expected-error@+1 {{shape [4, 0] has a dimension that is not positive}}
   hydra.param @w [4, 0] init = ones
