@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <tuple>
 
@@ -119,6 +120,18 @@ std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts)
     result.push_back(std::move(next));
   }
   return result;
+}
+
+void checkType(std::string_view name, support::DType dtype, const ScheduleT &schedule) {
+  if (isCounted(schedule.kind))
+    return;
+  const bool whole = dtype == support::DType::I32;
+  if (whole && (schedule.peak != std::nearbyint(schedule.peak) || schedule.warmup_steps > 0))
+    support::fail("scalar {}: takes whole numbers, not {}", support::shown(name),
+                  scheduleText(schedule));
+  const double most = whole ? std::numeric_limits<int32_t>::max() : support::largestNumber(dtype);
+  if (std::abs(schedule.peak) > most)
+    support::fail("scalar {}: {:g} is beyond its type", support::shown(name), schedule.peak);
 }
 
 std::string scheduleText(const ScheduleT &schedule) {

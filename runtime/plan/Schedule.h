@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/plan_generated.h"
+#include "runtime/support/DType.h"
 
 #include <cstdint>
 #include <string>
@@ -51,6 +52,9 @@ struct NamedSchedule {
 NamedSchedule parseSchedule(std::string_view text);
 /// The same of several; no name twice.
 std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts);
+
+/// Throws Error when the numbers of a scalar's schedule are none of its type.
+void checkType(std::string_view name, support::DType dtype, const planfile::ScheduleT &schedule);
 
 /// In words, such as "cosine 0.001 to 0.0001 at step 1000, warm-up of 100".
 std::string scheduleText(const planfile::ScheduleT &schedule);

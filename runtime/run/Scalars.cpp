@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <span>
 
@@ -48,20 +47,6 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
   schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
   schedule.total_steps = change.total.value_or(schedule.total_steps);
-}
-
-/// Throws Error when the numbers of a schedule are none of the tensor's type.
-void checkType(const std::string &name, const Tensor &tensor, const ScheduleT &schedule) {
-  if (isCounted(schedule.kind))
-    return;
-  const bool whole = dtypeOf(tensor) == hydra::support::DType::I32;
-  if (whole && (schedule.peak != std::nearbyint(schedule.peak) || schedule.warmup_steps > 0))
-    hydra::support::fail("scalar {}: takes whole numbers, not {}", support::shown(name),
-                         scheduleText(schedule));
-  const double most =
-      whole ? std::numeric_limits<int32_t>::max() : std::numeric_limits<float>::max();
-  if (std::abs(schedule.peak) > most)
-    hydra::support::fail("scalar {}: {:g} is beyond its type", support::shown(name), schedule.peak);
 }
 
 /// Whether it ends where the run does.
@@ -107,7 +92,7 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
     } catch (const support::Error &error) {
       support::fail("{}: {}", support::shown(name), error.what());
     }
-    checkType(name, *plan.tensors()->Get(scalar->tensor()), schedule.present);
+    checkType(name, dtypeOf(*plan.tensors()->Get(scalar->tensor())), schedule.present);
     entries.push_back(
         {name, plan.tensors()->Get(scalar->tensor()), scalar->tensor(), std::move(schedule)});
   }

@@ -1,5 +1,6 @@
 // hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
 #include "compiler/driver/Driver.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
@@ -300,10 +301,12 @@ private:
     giveScalar("clip", options.clip);
     schedules = runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
     for (const runtime::NamedSchedule &given : schedules) {
-      if (llvm::none_of(slots, [&](const Slot &s) {
-            return s.kind == Slot::Kind::Scalar && s.name == given.name;
-          }))
+      const auto slot = llvm::find_if(slots, [&](const Slot &s) {
+        return s.kind == Slot::Kind::Scalar && s.name == given.name;
+      });
+      if (slot == slots.end())
         support::fail("--scalar: the program takes no number '{}'", given.name);
+      runtime::checkType(given.name, *formatOf(slot->type.getElementType()), given.schedule);
       if (values.contains(given.name))
         support::fail("{}: tensor '{}' is also given as --scalar; expected one of them",
                       options.inputs.getValue(), given.name);

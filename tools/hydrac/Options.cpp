@@ -251,10 +251,15 @@ void HydracOptions::checkScalars(const planfile::PlanT &plan) const {
   std::string names;
   for (const auto &scalar : plan.scalars)
     names += (names.empty() ? "" : ", ") + scalar->name;
-  for (const runtime::NamedSchedule &given : givenScalars(*this))
-    if (llvm::none_of(plan.scalars, [&](const auto &s) { return s->name == given.name; }))
+  for (const runtime::NamedSchedule &given : givenScalars(*this)) {
+    const auto scalar =
+        llvm::find_if(plan.scalars, [&](const auto &s) { return s->name == given.name; });
+    if (scalar == plan.scalars.end())
       support::fail("--scalar: no program of the plan takes '{}'{}", given.name,
                     names.empty() ? "" : "; they take " + names);
+    const planfile::DType dtype = plan.tensors[(*scalar)->tensor]->dtype;
+    runtime::checkType(given.name, static_cast<support::DType>(dtype), given.schedule);
+  }
 }
 
 void checkCanBeLeftOut(StringRef flag, const std::string &pass) {
