@@ -108,17 +108,19 @@ template <int Pending, int N> __device__ __forceinline__ void waitForMatmuls(flo
   pin(c);
 }
 
-/// How a matmul finds a tile at an address in shared memory: blocks follow each other, eight rows of one
-/// take 1024 bytes, and rows are swizzled.
-template <int Rows = kTile> __device__ __forceinline__ uint64 describe(uint32 address) {
-  return uint64(address >> 4) | uint64(Rows * kBlock * 2 >> 4) << 16 | uint64(1024 >> 4) << 32 | uint64(1) << 62;
+/// How a matmul finds what lies `behind` bytes after the beginning of a tile in shared memory: blocks follow each other,
+/// eight rows of one take 1024 bytes, and rows are swizzled. Both are multiples of 16; the sum of places stays within the
+/// 14 bits that they have, so that those of a tile differ by constants.
+template <int Rows = kTile> __device__ __forceinline__ uint64 describe(uint32 tile, int behind) {
+  const uint32 begin = tile >> 4 | Rows * kBlock * 2 >> 4 << 16, high = 1024 >> 4 | 1 << 30;
+  return uint64(high) << 32 | begin + (behind >> 4);
 }
 /// The k-th sixteen columns, or rows, which a matmul sums over.
 template <int Rows = kTile> __device__ __forceinline__ uint64 columnsSummed(uint32 tile, int k) {
-  return describe<Rows>(tile + k / 4 * (Rows * kBlock * 2) + k % 4 * 32);
+  return describe<Rows>(tile, k / 4 * (Rows * kBlock * 2) + k % 4 * 32);
 }
 template <int Rows = kTile> __device__ __forceinline__ uint64 rowsSummed(uint32 tile, int k) {
-  return describe<Rows>(tile + k * 2048);
+  return describe<Rows>(tile, k * 2048);
 }
 
 /// The rows of a warpgroup as the first operand, from a tile in shared memory.
