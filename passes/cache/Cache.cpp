@@ -184,6 +184,16 @@ private:
     return found;
   }
 
+  /// What depends on the tokens of a call.
+  static DenseSet<Value> madeOfTokens(EntryOp entry) {
+    Block &block = entry.getBody().front();
+    DenseSet<Value> made(block.args_begin(), block.args_end());
+    for (Operation &op : block)
+      if (llvm::any_of(op.getOperands(), [&](Value v) { return made.contains(v); }))
+        made.insert(op.result_begin(), op.result_end());
+    return made;
+  }
+
   /// How a sequence is cut into calls changes no number of the model. Programs with forms of their
   /// own for some numbers of tokens are not compared.
   static LogicalResult checkNumbers(EntryOp entry, EntryOp longest, ArrayRef<int64_t> axes) {
@@ -192,17 +202,34 @@ private:
     if (!llvm::equal(own, others,
                      [](Operation *a, Operation *b) { return a->getName() == b->getName(); }))
       return success();
-    for (auto [op, other] : llvm::zip(own, others))
+    const DenseSet<Value> made = madeOfTokens(entry);
+    const auto text = [](auto part) {
+      std::string text;
+      llvm::raw_string_ostream(text) << part;
+      return text;
+    };
+    const auto refuse = [&](Operation *op, const Twine &here, const Twine &there) {
+      return op->emitOpError() << "has " << here << " in calls of " << tokensOf(entry)
+                               << " tokens and " << there << " in calls of " << tokensOf(longest)
+                               << "; expected `length`, of whole sequences, instead of `S`";
+    };
+    for (auto [op, other] : llvm::zip(own, others)) {
       for (const NamedAttribute &attribute : op->getAttrs()) {
         auto number = dyn_cast<FloatAttr>(attribute.getValue());
         auto expected = other->getAttrOfType<FloatAttr>(attribute.getName());
         if (number && expected && number != expected)
-          return op->emitOpError()
-                 << "has " << attribute.getName().getValue() << " = " << number.getValueAsDouble()
-                 << " in calls of " << tokensOf(entry) << " tokens and "
-                 << expected.getValueAsDouble() << " in calls of " << tokensOf(longest)
-                 << "; expected `length`, of whole sequences, instead of `S`";
+          return refuse(op,
+                        attribute.getName().getValue() + " = " + text(number.getValueAsDouble()),
+                        text(expected.getValueAsDouble()));
       }
+      // Of what no token is in, a shape that is the call's leaves a number that is, too.
+      if (op->getNumOperands() == 0 || op->getResultTypes() != other->getResultTypes() ||
+          llvm::any_of(op->getOperands(), [&](Value v) { return made.contains(v); }))
+        continue;
+      for (auto [here, there] : llvm::zip(op->getOperandTypes(), other->getOperandTypes()))
+        if (here != there)
+          return refuse(op, "an operand " + text(here), text(there));
+    }
     return success();
   }
 

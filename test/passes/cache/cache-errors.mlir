@@ -213,3 +213,34 @@ hydra.model @m version 1 bound {} {
     hydra.return logits = %y : tensor<1x1x5xf32>
   }
 }
+
+// -----
+
+// Nor is a mean of as many rows of a table as a call has tokens.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.param @pos [8, 4] init = zeros
+  hydra.entry @prefill(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %pos = hydra.use @pos : tensor<8x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %rows = hydra.slice %pos axis = 0 start = 0 size = 2 : tensor<8x4xf32>
+    %mean = hydra.mean %rows axes = [0] : tensor<2x4xf32>
+    %all = hydra.broadcast %mean shape = [1, 2, 4] : tensor<4xf32>
+    %z = hydra.mul %x, %all : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+  hydra.entry @decode(%tokens: tensor<1x1xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %pos = hydra.use @pos : tensor<8x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x1xi32>, tensor<5x4xf32>
+    %rows = hydra.slice %pos axis = 0 start = 0 size = 1 : tensor<8x4xf32>
+    // expected-error@+1 {{has an operand tensor<1x4xf32> in calls of 1 tokens and tensor<2x4xf32> in calls of 2; expected `length`, of whole sequences, instead of `S`}}
+    %mean = hydra.mean %rows axes = [0] : tensor<1x4xf32>
+    %all = hydra.broadcast %mean shape = [1, 1, 4] : tensor<4xf32>
+    %z = hydra.mul %x, %all : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x1x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x1x5xf32>
+  }
+}
