@@ -4,6 +4,8 @@
 #include "runtime/support/Shown.h"
 #include "tools/hydra-run/Options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -235,6 +237,19 @@ private:
       notes.emplace_back("--steps has no effect; --bench-data runs none");
     if (options.rankTimeout > 0 && ranks == 1)
       notes.emplace_back("--rank-timeout has no effect; there is one rank");
+    const std::vector<std::string> states = statesOfModel();
+    if (options.exportTo && !states.empty())
+      notes.push_back(fmt::format("--export writes parameters alone; what the model keeps beside "
+                                  "them ({}) is in checkpoints (--save)",
+                                  fmt::join(states, ", ")));
+  }
+
+  std::vector<std::string> statesOfModel() const {
+    std::vector<std::string> names;
+    for (const planfile::Variable *variable : *file.plan().variables())
+      if (variable->role() == planfile::VariableRole::state)
+        names.push_back(support::shown(variable->name()->string_view()));
+    return names;
   }
 
   /// What belongs to steps that train: guards, checkpoints.
