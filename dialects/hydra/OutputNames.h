@@ -7,6 +7,7 @@ namespace hydra {
 
 using support::kAppliedOutput;
 using support::kGradNormOutput;
+using support::kLossLabelsOutput;
 using support::kLossOutput;
 using support::kLossSumOutput;
 

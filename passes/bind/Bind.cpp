@@ -70,8 +70,13 @@ private:
         return failure();
     if (failed(all))
       return failure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      if (endsWith(Programs::returnLabels(entry), all))
+        return failure();
       tagValues(entry);
+    }
+    if (failed(all))
+      return failure();
     finish();
     return success();
   }

@@ -1,6 +1,10 @@
 // Which programs a bound model has, and what each of them sets for itself.
 #include "passes/bind/Programs.h"
 
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/OutputNames.h"
+#include "dialects/hydra/RowLoss.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -89,6 +93,33 @@ LogicalResult Programs::readSetting(ModelOp model, StringRef program, EntryOp en
   if (failed(settings.checkEntryDim(dim, value, text)))
     return failure();
   dimsOf[program][dim] = value;
+  return success();
+}
+
+LogicalResult Programs::returnLabels(EntryOp entry) {
+  ReturnOp end = entry.getReturn();
+  if (entry.getRole() != ProgramRole::eval || !end.getOutput(kLossOutput))
+    return success();
+  if (end.getOutput(kLossLabelsOutput))
+    return end.emitOpError() << "has an output '" << kLossLabelsOutput
+                             << "', which programs that measure add";
+  llvm::SetVector<Value> labels;
+  for (auto loss : entry.getBody().getOps<CountedLossOpInterface>())
+    if (!loss.getCount())
+      labels.insert(loss.getLabels());
+  if (labels.size() != 1 || isa<BlockArgument>(build::behindReshapes(labels.front())))
+    return success();
+  OpBuilder b(end);
+  Location loc = end.getLoc();
+  const int64_t count = build::typeOf(labels.front()).getNumElements();
+  Value flat = build::reshape(b, loc, labels.front(), {count});
+  SmallVector<Value> values(end.getOutputs());
+  values.push_back(RowLoss::countOf(b, loc, flat));
+  llvm::append_range(values, end.getUpdates());
+  SmallVector<Attribute> names(end.getOutputNames().getValue());
+  names.push_back(b.getStringAttr(kLossLabelsOutput));
+  end.getValuesMutable().assign(values);
+  end.setOutputNamesAttr(b.getArrayAttr(names));
   return success();
 }
 

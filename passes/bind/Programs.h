@@ -14,6 +14,10 @@ public:
   /// and settings that a program cannot have for itself.
   llvm::LogicalResult select(ModelOp model, llvm::ArrayRef<std::string> programs);
 
+  /// A bound program that measures a loss over labels which it makes itself, of documents for
+  /// example, also returns how many of them count; who runs it cannot know.
+  static llvm::LogicalResult returnLabels(EntryOp entry);
+
   /// The size of a dimension in a program: its own, or that of the settings; null: none.
   mlir::Attribute dim(llvm::StringRef program, llvm::StringRef name) const;
   /// Choices and flags that a program has for itself.

@@ -22,6 +22,7 @@ using namespace hydra::planfile;
 using hydra::support::fail;
 using hydra::support::kAppliedOutput;
 using hydra::support::kGradNormOutput;
+using hydra::support::kLossLabelsOutput;
 using hydra::support::kLossOutput;
 using hydra::support::kLossSumOutput;
 using hydra::support::shown;
@@ -258,14 +259,17 @@ Session::Form Session::formOf(uint32_t index) const {
       form.gradientNorm = output->tensor();
     if (trainPlan && name == kAppliedOutput)
       form.applied = output->tensor();
-    if (name == kLossOutput && plan.tensors()->Get(output->tensor())->shape()->size() == 0)
+    const bool isNumber = plan.tensors()->Get(output->tensor())->shape()->size() == 0;
+    if (name == kLossOutput && isNumber)
       form.loss = output->tensor();
+    if (name == kLossLabelsOutput && isNumber)
+      form.labels = output->tensor();
     if (trainPlan && plan.mesh() && plan.accumulation() > 1 && name == kLossSumOutput) {
       form.loss = output->tensor();
       form.sumsLosses = true;
     }
   }
-  for (const int64_t one : {form.loss, form.gradientNorm, form.applied})
+  for (const int64_t one : {form.loss, form.labels, form.gradientNorm, form.applied})
     if (one >= 0)
       form.read.push_back(static_cast<uint32_t>(one));
   for (const Output *output : *program.outputs())

@@ -210,6 +210,7 @@ private:
   struct Form {
     uint32_t program;
     int64_t loss = -1, gradientNorm = -1;
+    int64_t labels = -1;     ///< how many count, of a program that makes them itself
     int64_t applied = -1;    ///< that says whether a step was applied
     bool sumsLosses = false; ///< the loss is the sum of those of its step so far
     int64_t count = -1;      ///< the program that counts labels before, or -1
@@ -275,6 +276,7 @@ private:
   int drawMeasured(Part &part, uint64_t number);
   /// The mean loss over the labels of a text that count. Throws CommonError where none does.
   double measure(Part &part, TextSource &text, const std::string &what);
+  int64_t labelsOf(const Part &part) const;
   /// The mean of the losses of batches, of which so many labels of this rank's rows count.
   double meanOverLabels(std::span<const double> losses, std::vector<int64_t> labels,
                         const std::string &what) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -60,11 +61,19 @@ double Session::measure(Part &part, TextSource &text, const std::string &what) {
     if (const int signal = drawMeasured(part, i))
       throw Interruption{signal};
     losses.push_back(runPart(part, 0));
-    labels.push_back(part.batches[0].countedLabels().value_or(1));
+    labels.push_back(labelsOf(part));
   }
   const double loss = meanOverLabels(losses, labels, what);
   checkFinite(what, loss);
   return loss;
+}
+
+/// How many labels count in the batch that the part has run on: of all ranks' rows where the
+/// program says it, which changes no mean.
+int64_t Session::labelsOf(const Part &part) const {
+  if (part.labels >= 0)
+    return std::llround(gathered.scalar(static_cast<uint32_t>(part.labels)));
+  return part.batches[0].countedLabels().value_or(1);
 }
 
 /// Batches weigh as many labels as count in them, on all ranks; where these are equally many, all

@@ -10,6 +10,7 @@
 
 using hydra::support::kAppliedOutput;
 using hydra::support::kGradNormOutput;
+using hydra::support::kLossLabelsOutput;
 using hydra::support::kLossOutput;
 using hydra::support::kLossSumOutput;
 using namespace hydra::runtime;
@@ -30,8 +31,9 @@ bool StepOutputs::tells(const Plan &plan, const Output &output) {
   const std::string_view name = output.name()->string_view();
   const Tensor &tensor = *plan.tensors()->Get(output.tensor());
   return name != kLossOutput && name != kGradNormOutput && name != kAppliedOutput &&
-         name != kLossSumOutput && output.gradient_of() < 0 && output.batch_dimension() < 0 &&
-         tensor.shape()->size() <= 2 && numbersIn(tensor) <= kMostNumbers;
+         name != kLossSumOutput && name != kLossLabelsOutput && output.gradient_of() < 0 &&
+         output.batch_dimension() < 0 && tensor.shape()->size() <= 2 &&
+         numbersIn(tensor) <= kMostNumbers;
 }
 
 void StepOutputs::clear() {

@@ -12,5 +12,8 @@ inline constexpr const char *kAppliedOutput = "applied";
 /// Of a program that several ranks run for each micro-batch: the sum of the losses of its step so
 /// far, added up rank by rank as micro-batches on one rank are.
 inline constexpr const char *kLossSumOutput = "loss_sum";
+/// Of a program that measures a loss over labels which it makes itself: how many of them count, by
+/// which losses of several batches are weighed.
+inline constexpr const char *kLossLabelsOutput = "loss_labels";
 
 } // namespace hydra::support
