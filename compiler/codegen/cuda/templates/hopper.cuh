@@ -109,8 +109,8 @@ template <int Pending, int N> __device__ __forceinline__ void waitForMatmuls(flo
 }
 
 /// How a matmul finds what lies `behind` bytes after the beginning of a tile in shared memory: blocks follow each other,
-/// eight rows of one take 1024 bytes, and rows are swizzled. Both are multiples of 16; the sum of places stays within the
-/// 14 bits that they have, so that those of a tile differ by constants.
+/// eight rows of one take 1024 bytes, and rows are swizzled. Both are multiples of 16, and their sum is an address in shared
+/// memory, of which a descriptor has 14 bits: descriptors in a tile differ by constants that are added.
 template <int Rows = kTile> __device__ __forceinline__ uint64 describe(uint32 tile, int behind) {
   const uint32 begin = tile >> 4 | Rows * kBlock * 2 >> 4 << 16, high = 1024 >> 4 | 1 << 30;
   return uint64(high) << 32 | begin + (behind >> 4);
@@ -225,8 +225,8 @@ __device__ __forceinline__ void fetchRows(T *to, const T *from, int64 stride, in
     fetchBlock<Width % kBlock, Rows>(to + Width / kBlock * Rows * kBlock, from + Width / kBlock * kBlock, stride, rows);
 }
 
-/// Which warpgroup this is, and which warp of it: of a lane's number, so that the compiler knows that all lanes have the same,
-/// and reckons addresses of descriptors once for a warp.
+/// Which warpgroup this is, and which warp of it. By a shuffle, so that the compiler knows that all lanes have the same number
+/// and computes descriptors once for a warp, in uniform registers.
 __device__ __forceinline__ int ownGroup() { return __shfl_sync(~0u, int(threadIdx.x) / 128, 0); }
 __device__ __forceinline__ int ownWarp() { return __shfl_sync(~0u, int(threadIdx.x) / 32 % 4, 0); }
 
