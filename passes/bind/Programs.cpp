@@ -1,4 +1,4 @@
-// Which programs a bound model has, and what each of them sets for itself.
+// Which programs a bound model has, what each of them sets for itself, and what those that measure return beside a loss.
 #include "passes/bind/Programs.h"
 
 #include "dialects/hydra/Build.h"

@@ -1,4 +1,5 @@
-// Which programs a bound model has, and what each of them sets for itself: part of hydra-bind.
+// Which programs a bound model has, what each of them sets for itself, and what those that measure
+// return beside a loss: part of hydra-bind.
 #pragma once
 
 #include "passes/bind/Settings.h"
