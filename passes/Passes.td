@@ -17,6 +17,8 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
     listed remain; an entry may serve several, each with its own entry dimensions, and a run may use
     them for something of their own: `programs=train:loss,eval@eval:loss,logits@generate:logits:B=1`.
+    A program of the role `eval` also returns `loss_labels`, how many labels count, where its loss is over
+    one set of labels that it makes itself.
 
     A `hydra.scan` over many whole chunks becomes a `hydra.loop` that runs an entry of its own, which
     later passes work on once whatever the length; one over few is written out chunk by chunk, which
@@ -132,8 +134,8 @@ def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
 
     Operations say what they need by the cache interface. What treats each token alone needs none: the pass
     follows the dimension of tokens by the partition interface, and reports, with its line, an operation that
-    reads several tokens together without such a rule. All programs of the role keep the same state; at least
-    one reads two tokens a call or more. *Numerics-changing*: attention is summed in another order.
+    reads several tokens together without such a rule, and a number that is made of how many tokens a call
+    has. All programs of the role keep the same state; at least one reads two tokens a call or more. *Numerics-changing*: attention is summed in another order.
   }];
   let options = [Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence">,
                  Option<"policy", "policy", "std::string", "\"fp32\"",
