@@ -40,11 +40,6 @@ __device__ __forceinline__ void leaveLargest(const Block &block, int group, cons
     }
 }
 
-/// Columns that tiles share runs in: of a whole run, or a whole tile, where these divide each other and all rows.
-template <int Columns, int Width, int Run>
-constexpr int kShared = Columns % Run == 0 && (Run % Width == 0 || Width % Run == 0) ? (Run > Width ? Run : Width)
-                                                                                      : Columns;
-
 /// Whether each row of a tile lies in one run.
 template <int Columns, int Width, int Run> constexpr bool kIsWithinRun = Columns % Run == 0 && Run % Width == 0;
 
@@ -63,8 +58,10 @@ __device__ __forceinline__ uint32 countUp(uint32 *count) {
 template <int Rows, int Columns, int Width, typename Block, typename Tensors>
 __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &tensors) {
   using Tiles = Tiles<Rows, Columns, Width>;
-  constexpr int runs = int(int64(Rows) * Columns / Tensors::run), shared = kShared<Columns, Width, Tensors::run>,
-                segments = kIsWithinRun<Columns, Width, Tensors::run> ? 1 : Block::segments, together = 4;
+  constexpr bool isWithinRun = kIsWithinRun<Columns, Width, Tensors::run>;
+  // Tiles that share runs: those of as many columns.
+  constexpr int runs = int(int64(Rows) * Columns / Tensors::run), shared = isWithinRun ? Tensors::run : Columns,
+                segments = isWithinRun ? 1 : Block::segments, together = 4;
   const int lane = threadIdx.x % 32;
   const auto runOf = [](int row, int column) { return int((int64(row) * Columns + column) / Tensors::run); };
   int turn = 0;
@@ -96,18 +93,16 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
     __syncwarp();
     if (lane == 0)
       arrive(block.taken(group));
-    const int begin = tile.column / shared * shared, columns = min(shared, Columns - begin);
+    const int begin = tile.column / shared * shared;
     uint32 *count = tensors.counts + tile.row / kHeight * Tiles::width + begin / Width;
-    if (countUp(count) + 1 < (columns + Width - 1) / Width)
+    if (countUp(count) + 1 < (shared + Width - 1) / Width)
       continue;
 #pragma unroll 1
     for (int first = tile.row; first < end; first += kPieceRows) { // parts begin at such rows
       const int part = tensors.partOf(first), before = runOf(tensors.begin(part), 0),
-                behind = min(end, first + kPieceRows), perRow = columns / Tensors::run;
-      const auto placeOf = [&](int i) {
-        return shared == Columns ? runOf(first, 0) + i : runOf(first + i / perRow, begin) + i % perRow;
-      };
-      const int given = shared == Columns ? runOf(behind, 0) - runOf(first, 0) : (behind - first) * perRow;
+                behind = min(end, first + kPieceRows);
+      const auto placeOf = [&](int i) { return isWithinRun ? runOf(first + i, begin) : runOf(first, 0) + i; };
+      const int given = isWithinRun ? behind - first : runOf(behind, 0) - runOf(first, 0);
 #pragma unroll
       for (int i = 0; i < Tensors::mosts; ++i) {
         auto *to = tensors.most[0][i];
