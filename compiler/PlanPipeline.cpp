@@ -228,6 +228,7 @@ std::unique_ptr<Pass> chunkPass(Options options) {
 std::unique_ptr<Pass> recomputePass(Options options) {
   RecomputeOptions recompute;
   recompute.light = options.recompute == Recomputation::Light;
+  recompute.inPlace = true;
   recompute.rowwise = options.recompute == Recomputation::Rowwise;
   recompute.every = options.replayEvery;
   recompute.layers = options.replayLayers;

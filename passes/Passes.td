@@ -848,7 +848,9 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
     A value that is used soon, and once more only after a long wait, need not be kept when one pass
     over values that are kept anyway recomputes it: its operations are copied to where the wait ends. Always for
     rotary positions, whose input stays in memory beside the values of the same fused projection: 2 B S
-    D elements a layer. With `rowwise` also for norms and gated activations, another 2 B S D + B S F:
+    D elements a layer. With `in-place` not where that input is read by nothing else, the result can take its
+    place (hydra-to-plan) and all that read it take it there: it is kept, in the bytes that are kept
+    anyway. Pairs of neighbours are such; halves of a head are not. With `rowwise` also for norms and gated activations, another 2 B S D + B S F:
     at CS336 xl a third of all activations, for one more pass over memory each.
 
     With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is recomputed from
@@ -862,6 +864,7 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"light", "light", "bool", "true", "rotary positions">,
+    Option<"inPlace", "in-place", "bool", "false", "keep what can take the place of its operand">,
     Option<"rowwise", "rowwise", "bool", "false", "also norms and gated activations">,
     Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,
     Option<"layers", "layers", "int64_t", "0", "replay so many layers; 0: none">,
@@ -955,7 +958,8 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     transient ones for other values, a program per entry. Operations lower themselves through the
     plan-lowering interface. An operation writes its result directly into the bytes
     of the variable it updates, of the concatenation, the padding or the copy that it would be moved to, itself or
-    transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Others
+    transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Such an
+    operand may be a part of something that lives on, such as queries beside values. Others
     read it there too, where they take it as it lies and the whole, which then lives as long, is at most three times
     as large. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a kernel.
     *Exact.*

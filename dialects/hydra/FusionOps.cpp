@@ -312,17 +312,33 @@ OperandLayout FusedOp::resultLayout(unsigned result) {
           /*alignment=*/4};
 }
 
+/// Whether a use from outside reads, for an element, others than the one in its place or the pair
+/// that it belongs to.
+static bool readsFarElements(OpOperand &use) {
+  auto storage = dyn_cast<StorageOpInterface>(use.getOwner());
+  return isOuterUse(use) &&
+         (!storage || !llvm::is_contained(storage.overwritableOperands(0), use.getOperandNumber()));
+}
+
+/// Whether kernels read pairs of neighbours before they store either: chunks of rows have them
+/// whole, unless something in the group needs chunks of single elements.
+static bool keepsPairs(FusedOp group) {
+  return isInProgram(group) && llvm::none_of(group.getBlock().getArguments(), [](Value argument) {
+           return llvm::any_of(argument.getUses(), readsFarElements);
+         });
+}
+
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {
   SmallVector<unsigned> numbers;
   if (getResultForm(result) != RowForm::Tile || sumsOverRows(result))
     return numbers;
   for (auto [i, input] : llvm::enumerate(getInputs())) {
-    // The same value may come in twice, once as a table.
-    bool gathered = llvm::any_of(llvm::enumerate(getInputs()), [&](auto other) {
+    // The same value may come in twice, once from outside.
+    bool isOuter = llvm::any_of(llvm::enumerate(getInputs()), [&](auto other) {
       return other.value() == input &&
              llvm::any_of(getBlock().getArgument(other.index()).getUses(), isOuterUse);
     });
-    if (!gathered && input.getType() == getResult(result).getType())
+    if ((!isOuter || keepsPairs(*this)) && input.getType() == getResult(result).getType())
       numbers.push_back(i);
   }
   return numbers;

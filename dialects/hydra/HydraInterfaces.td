@@ -99,7 +99,8 @@ def StorageOpInterface : OpInterface<"StorageOpInterface"> {
       [{ (void)strides; return ::mlir::failure(); }]>,
     InterfaceMethod<[{
         The operands whose buffer the result may take over when this is their last use: element i
-        of the result depends on no other element of that operand.
+        of the result depends on no other element of that operand, or on those of its pair, 2j and
+        2j + 1 of an even number of columns.
       }],
       "::llvm::SmallVector<unsigned>", "overwritableOperands", (ins "unsigned":$result), "",
       [{ (void)result; return {}; }]>,

@@ -24,13 +24,6 @@ static RowForm formOfLetter(char letter) {
   OpClass Op::costClass() { return OpClass::cost; }                                                \
   Precision Op::precisionClass() { return precision; }                                             \
   bool Op::takesRounded(unsigned operand) { return operandForm(operand) != RowForm::Row; }         \
-  SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
-    SmallVector<unsigned> numbers;                                                                 \
-    for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                      \
-      if (result == 0 && type == getOperation()->getResult(0).getType())                           \
-        numbers.push_back(i);                                                                      \
-    return numbers;                                                                                \
-  }                                                                                                \
   SmallVector<int64_t> Op::rowWiseShape() {                                                        \
     return SmallVector<int64_t>(build::shapeOf(getOperation()->getOperand(0)));                    \
   }                                                                                                \
@@ -47,6 +40,38 @@ ROW_OP(SoftmaxOp, 4, softmax, Precision::Full, 1, "t", "t")
 ROW_OP(SoftmaxGradOp, 4, softmax, Precision::Full, 1, "tt", "t")
 ROW_OP(RopeOp, 3, elementwise, Precision::Follow, 2, "tr", "t")
 #undef ROW_OP
+
+/// The operands of the type of an operation's first result; none for others.
+static SmallVector<unsigned> operandsLikeResult(Operation *op, unsigned result) {
+  SmallVector<unsigned> numbers;
+  for (auto [i, type] : llvm::enumerate(op->getOperandTypes()))
+    if (result == 0 && type == op->getResult(0).getType())
+      numbers.push_back(i);
+  return numbers;
+}
+
+SmallVector<unsigned> RmsNormOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+SmallVector<unsigned> RmsNormGradOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+SmallVector<unsigned> LayerNormOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+SmallVector<unsigned> LayerNormGradOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+SmallVector<unsigned> SoftmaxOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+SmallVector<unsigned> SoftmaxGradOp::overwritableOperands(unsigned result) {
+  return operandsLikeResult(*this, result);
+}
+/// Neighbours are a pair, which chunks of a row have whole. Halves of a head may be far apart.
+SmallVector<unsigned> RopeOp::overwritableOperands(unsigned) {
+  return getHalfSplit() ? SmallVector<unsigned>() : SmallVector<unsigned>{0};
+}
 
 // Only the rotation reads other columns than its own.
 bool RmsNormOp::needsOuterOperand(unsigned) { return false; }

@@ -36,15 +36,37 @@ ProgramLiveness::ProgramLiveness(EntryOp entry) {
   }
 }
 
-bool ProgramLiveness::diesAt(Value operand, Operation *op, unsigned number) const {
-  auto it = uses.find(layoutOf(operand).root);
+bool ProgramLiveness::isLastUse(Value root, Operation *op, unsigned number,
+                                function_ref<bool(const Use &)> spares) const {
+  auto it = uses.find(root);
   if (it == uses.end())
     return false;
   int64_t here = position.lookup(op);
   return llvm::all_of(it->second, [&](const Use &use) {
-    int64_t there = position.lookup(use.op);
-    return there < here || (use.op == op && use.operand == number);
+    return position.lookup(use.op) < here || (use.op == op && use.operand == number) || spares(use);
   });
+}
+
+bool ProgramLiveness::diesAt(Value operand, Operation *op, unsigned number) const {
+  return isLastUse(layoutOf(operand).root, op, number, [](const Use &) { return false; });
+}
+
+bool ProgramLiveness::partDiesAt(Value operand, Operation *op, unsigned number) const {
+  return isLastUse(layoutOf(operand).root, op, number, [&](const Use &use) {
+    return areApart(operand, use.op->getOperand(use.operand));
+  });
+}
+
+int64_t ProgramLiveness::lastUse(Value root) const {
+  int64_t last = -1;
+  if (auto it = uses.find(root); it != uses.end())
+    for (const Use &use : it->second)
+      last = std::max(last, position.lookup(use.op));
+  return last;
+}
+
+bool ProgramLiveness::livesAsLong(Value value, Value other) const {
+  return lastUse(layoutOf(value).root) >= lastUse(layoutOf(other).root);
 }
 
 bool ProgramLiveness::canOverwriteVariable(StringAttr variable, OpResult result) const {

@@ -11,6 +11,11 @@ public:
 
   /// Whether operand `number` of `op` is the last use of all its bytes, and the only one in `op`.
   bool diesAt(mlir::Value operand, mlir::Operation *op, unsigned number) const;
+  /// The same for the bytes of the operand's own elements, where it is a part of something else.
+  bool partDiesAt(mlir::Value operand, mlir::Operation *op, unsigned number) const;
+  /// Whether the bytes of what `value` is or is a view of are used at least as long as those of
+  /// `other`.
+  bool livesAsLong(mlir::Value value, mlir::Value other) const;
 
   /// Whether the operation that makes `result` may write it into the variable: every read of the
   /// variable's value comes before it, or is an operand it may overwrite with this result.
@@ -28,6 +33,11 @@ private:
     unsigned operand;
     bool view; ///< reads a view of the bytes, other than all of them in their order
   };
+  /// Whether nothing uses the bytes of a root with or behind an operand of `op`, but what `spares`.
+  bool isLastUse(mlir::Value root, mlir::Operation *op, unsigned number,
+                 llvm::function_ref<bool(const Use &)> spares) const;
+  /// Position of the last use of a root; -1 where there is none.
+  int64_t lastUse(mlir::Value root) const;
   /// Where the bytes of what an operation makes are first written: the parts of a concatenation may
   /// be written into it as they are made.
   int64_t firstWrite(mlir::Operation *producer) const;

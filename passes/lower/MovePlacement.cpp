@@ -45,8 +45,7 @@ static bool isOnlyUse(OpOperand &use, Value value) {
   return part.hasOneUse();
 }
 
-/// Whether a program returns a value, or a view of it.
-static bool isReturned(Value value) {
+bool isReturned(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     return isa<ReturnOp>(user) || (user->hasAttr(kViewAttr) && isReturned(user->getResult(0)));
   });
@@ -61,9 +60,7 @@ static bool mayBeShared(Value result, Operation *move) {
               kMostParts * build::typeOf(result).getNumElements());
 }
 
-/// Whether the readers of a value take it where it is such a part of a buffer, from element `start`
-/// on.
-static bool canBeRead(Value result, MemRefType part, int64_t start, Value buffer) {
+bool canBeRead(Value result, MemRefType part, int64_t start, Value buffer) {
   auto whole = buffer.getDefiningOp<plan::BufferOp>();
   const int64_t element = elementBytes(part.getElementType());
   const SmallVector<int64_t> strides = plan::stridesOf(part);

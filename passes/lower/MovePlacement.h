@@ -8,6 +8,13 @@
 
 namespace hydra {
 
+/// Whether the readers of a value take it where it is such a part of a buffer, from element `start`
+/// on.
+bool canBeRead(mlir::Value result, mlir::MemRefType part, int64_t start, mlir::Value buffer);
+
+/// Whether a program returns a value, or a view of it.
+bool isReturned(mlir::Value value);
+
 class MovePlacement {
 public:
   MovePlacement(plan::Lowering &lowering, ProgramLiveness &liveness)

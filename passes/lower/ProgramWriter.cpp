@@ -154,7 +154,7 @@ Value ProgramWriter::target(Value result) {
   return buffers[result] = newBuffer(build::typeOf(result), categoryOf(result), result.getLoc());
 }
 
-/// The transient buffer of an operand that this operation is the last to read and may overwrite.
+/// The transient bytes of an operand that this operation is the last to read and may overwrite.
 Value ProgramWriter::dyingOperand(Value value) {
   auto result = cast<OpResult>(value);
   auto storage = dyn_cast<StorageOpInterface>(result.getOwner());
@@ -162,25 +162,55 @@ Value ProgramWriter::dyingOperand(Value value) {
     return {};
   for (unsigned i : storage.overwritableOperands(result.getResultNumber())) {
     Value operand = storage->getOperand(i);
-    if (operand.getType() != result.getType() || !liveness.diesAt(operand, storage, i))
+    if (operand.getType() != result.getType() || isa<BlockArgument>(layoutOf(operand).root))
+      continue;
+    const bool isPart = !isDyingWhole(storage, i);
+    if (isPart && !isDyingPart(result, i))
       continue;
     Value buffer = source(operand);
-    plan::Place place = plan::placeOf(buffer);
-    if (isa<BlockArgument>(layoutOf(operand).root) || !place.buffer.isTransient() ||
-        buffer.getType() != cast<MemRefType>(place.buffer.getType()))
+    if (!takenAt.insert({storage.getOperation(), plan::placeOf(buffer).buffer}).second)
       continue;
-    if (!takenAt.insert({storage.getOperation(), place.buffer}).second)
-      continue;
+    if (isPart)
+      liveness.join(result, layoutOf(operand).root);
     return buffer;
   }
   return {};
+}
+
+/// Whether an operation is the last to read an operand, which is all of a transient buffer.
+bool ProgramWriter::isDyingWhole(Operation *op, unsigned number) {
+  Value operand = op->getOperand(number);
+  if (!liveness.diesAt(operand, op, number))
+    return false;
+  Value buffer = source(operand);
+  plan::Place place = plan::placeOf(buffer);
+  return place.buffer.isTransient() && buffer.getType() == cast<MemRefType>(place.buffer.getType());
+}
+
+/// Whether the operation that makes a result is the last to read an operand, which is a part of
+/// something that lives as long as the result, and readers take the result where that part lies.
+bool ProgramWriter::isDyingPart(Value result, unsigned number) {
+  auto storage = result.getDefiningOp<StorageOpInterface>();
+  Value operand = storage->getOperand(number);
+  if (!entry.isProgram() || isReturned(result) || !liveness.partDiesAt(operand, storage, number) ||
+      !liveness.livesAsLong(operand, result))
+    return false;
+  Value part = source(operand);
+  auto type = cast<MemRefType>(part.getType());
+  plan::Place place = plan::placeOf(part);
+  const SmallVector<int64_t> strides = plan::stridesOf(type);
+  const OperandLayout layout = storage.resultLayout(cast<OpResult>(result).getResultNumber());
+  const int64_t start = place.bytes / elementBytes(type.getElementType());
+  return accepts(layout, type.getShape(), strides) &&
+         canBeRead(result, type, start, place.buffer.getBuffer());
 }
 
 /// A result in the bytes of another value; reports tell them apart. Loops move buffers whole.
 Value ProgramWriter::inBytesOf(Value dying, Value result) {
   if (!entry.isProgram())
     return dying;
-  if (auto view = dying.getDefiningOp<plan::ViewOp>(); view && view.getCategory())
+  auto view = dying.getDefiningOp<plan::ViewOp>();
+  if (view && view.getCategory() && view.getSource().getType() == view.getType())
     dying = view.getSource();
   return plan::ViewOp::create(b, result.getLoc(), dying.getType(), dying, b.getI64IntegerAttr(0),
                               plan::CategoryAttr::get(b.getContext(), categoryOf(result)));

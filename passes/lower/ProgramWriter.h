@@ -43,6 +43,8 @@ private:
   void addOutputs();
 
   mlir::Value dyingOperand(mlir::Value value);
+  bool isDyingWhole(mlir::Operation *op, unsigned number);
+  bool isDyingPart(mlir::Value result, unsigned number);
   mlir::Value inBytesOf(mlir::Value dying, mlir::Value result);
   mlir::Value newBuffer(mlir::RankedTensorType type, plan::Category category, mlir::Location loc);
   void copy(mlir::Location loc, mlir::Value from, mlir::Value to);

@@ -1,7 +1,9 @@
 // hydra-recompute: values that are cheap to recompute are not kept for the backward pass.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
 #include "passes/Passes.h"
 #include "passes/bind/ValueTags.h"
+#include "passes/place/Layouts.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -189,7 +191,7 @@ private:
     if (longest < kWait)
       return;
     Operation *next = uses[late].operand->getOwner();
-    if (!operandsLive(op, next, kDepth))
+    if (!operandsLive(op, next, kDepth) || (inPlace && takesPlaceOfOperand(op, next)))
       return;
     Repeats repeats(next);
     OpBuilder b(next, &repeats);
@@ -234,6 +236,62 @@ private:
                                                                : position.lookup(user));
     }
     return last;
+  }
+
+  /// Whether nothing but the operation reads the elements of an operand that are there at `at` even
+  /// so, being a part of something, and its result can take their place: keeping it costs nothing.
+  bool takesPlaceOfOperand(Operation *op, Operation *at) const {
+    auto storage = dyn_cast<StorageOpInterface>(op);
+    return storage && llvm::any_of(storage.overwritableOperands(0), [&](unsigned number) {
+             const Value operand = op->getOperand(number);
+             SmallVector<Use> uses;
+             collectUses(viewed(operand), {}, uses);
+             return operand.getType() == op->getResult(0).getType() && isLive(operand, at) &&
+                    llvm::all_of(uses,
+                                 [&](const Use &use) {
+                                   return use.operand->getOwner() == op ||
+                                          areApart(use.operand->get(), operand);
+                                 }) &&
+                    canBeReadAt(op->getResult(0), stridesOf(operand));
+           });
+  }
+
+  /// Where the elements of a value lie if what it is a view of is dense; nothing where it is none.
+  static FailureOr<SmallVector<int64_t>> stridesOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isView(op))
+      return denseStrides(build::shapeOf(value));
+    FailureOr<SmallVector<int64_t>> source = stridesOf(op->getOperand(0));
+    if (failed(source))
+      return failure();
+    FailureOr<StridedView> view = cast<StorageOpInterface>(op).view(*source);
+    if (failed(view))
+      return failure();
+    return view->strides;
+  }
+
+  /// Whether all that read a value, itself or through views, take it with such strides.
+  static bool canBeReadAt(Value value, const FailureOr<SmallVector<int64_t>> &strides) {
+    return succeeded(strides) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+             auto storage = dyn_cast<StorageOpInterface>(use.getOwner());
+             if (!storage)
+               return false;
+             if (!isView(storage))
+               return accepts(storage.operandLayout(use.getOperandNumber()), build::shapeOf(value),
+                              *strides);
+             FailureOr<StridedView> view = storage.view(*strides);
+             return succeeded(view) && canBeReadAt(storage->getResult(0), view->strides);
+           });
+  }
+
+  /// What a value is a view of.
+  static Value viewed(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isView(op))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
   }
 
   bool operandsLive(Operation *op, Operation *at, int depth) const {

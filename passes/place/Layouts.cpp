@@ -29,6 +29,33 @@ Layout layoutOf(Value v, function_ref<SmallVector<int64_t>(Value)> stridesOf) {
   return {source.root, view};
 }
 
+/// The value itself, what it is a view of, and so on.
+static SmallVector<Value> viewedBy(Value v) {
+  SmallVector<Value> chain{v};
+  while (auto storage = v.getDefiningOp<StorageOpInterface>()) {
+    if (storage.viewedOperand() != 0u)
+      break;
+    chain.push_back(v = storage->getOperand(0));
+  }
+  return chain;
+}
+
+bool areApart(Value a, Value b) {
+  const SmallVector<Value> left = viewedBy(a), right = viewedBy(b);
+  // From what both are of to where their ways part.
+  auto [x, y] = std::mismatch(left.rbegin(), left.rend(), right.rbegin(), right.rend());
+  if (x == left.rbegin() || x == left.rend() || y == right.rend())
+    return false;
+  auto one = x->getDefiningOp<SliceOp>(), other = y->getDefiningOp<SliceOp>();
+  if (!one || !other || one.getAxis() != other.getAxis())
+    return false;
+  const auto begins = [](SliceOp slice) { return static_cast<int64_t>(slice.getStart()); };
+  const auto ends = [&](SliceOp slice) {
+    return begins(slice) + static_cast<int64_t>(slice.getSize());
+  };
+  return ends(one) <= begins(other) || ends(other) <= begins(one);
+}
+
 bool isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {

@@ -30,6 +30,10 @@ Layout layoutOf(mlir::Value v);
 Layout layoutOf(mlir::Value v,
                 llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> stridesOf);
 
+/// Whether two values are parts of a third that have no element in common: slices of it along one
+/// axis, or what views show of such slices.
+bool areApart(mlir::Value a, mlir::Value b);
+
 /// Whether elements of that shape lie densely in row-major order.
 bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 

@@ -323,3 +323,72 @@ hydra.model @batches version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// Pairs of neighbours are rotated where they lie, beside what nothing rotates: the rest of that buffer
+// lives as long anyway.
+// CHECK-LABEL: plan.module @neighbours
+// CHECK: %[[B:.*]] = plan.buffer transient {{.*}} : memref<16x24xf32>
+// CHECK: %[[P:.*]] = plan.view %[[B]] plus 0 : memref<16x24xf32> to memref<2x8x2x8xf32, strided<[192, 24, 8, 1]>>
+// CHECK: %[[R:.*]] = plan.view %[[P]] plus 0 as {{.*}} : memref<2x8x2x8xf32, strided<[192, 24, 8, 1]>> to memref<2x8x2x8xf32, strided<[192, 24, 8, 1]>>
+// CHECK: plan.launch @{{.*}}(read %[[P]] : {{.*}}, write %[[R]] : {{.*}})
+hydra.model @neighbours version 1 {
+  hydra.param @w [24, 8] init = ones
+  hydra.entry @y(%x: [16, 8] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %b = hydra.reshape %a shape = [2, 8, 24]
+    %qk0 = hydra.slice %b axis = 2 start = 0 size = 16
+    %v0 = hydra.slice %b axis = 2 start = 16 size = 8
+    %qk1 = hydra.reshape %qk0 shape = [2, 8, 2, 8]
+    %qk = hydra.rope %qk1 base = 1.0e4
+    %q = hydra.slice %qk axis = 2 start = 0 size = 1
+    %k = hydra.slice %qk axis = 2 start = 1 size = 1
+    %v = hydra.reshape %v0 shape = [2, 8, 1, 8]
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    hydra.return y = %o
+  }
+}
+
+// -----
+
+// Halves of a head are read by others than the threads that store them; and what somebody reads later
+// stays as it is.
+// CHECK-LABEL: plan.module @halves
+// CHECK-COUNT-2: plan.buffer transient {{.*}} : memref<2x8x1x8xf32>{{$}}
+// CHECK-LABEL: plan.module @later
+// CHECK-COUNT-2: plan.buffer transient {{.*}} : memref<2x8x1x8xf32>{{$}}
+hydra.model @halves version 1 {
+  hydra.param @w [24, 8] init = ones
+  hydra.entry @y(%x: [16, 8] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %b = hydra.reshape %a shape = [2, 8, 24]
+    %q0 = hydra.slice %b axis = 2 start = 0 size = 8
+    %v0 = hydra.slice %b axis = 2 start = 16 size = 8
+    %q1 = hydra.reshape %q0 shape = [2, 8, 1, 8]
+    %q = hydra.rope %q1 base = 1.0e4 half_split
+    %v = hydra.reshape %v0 shape = [2, 8, 1, 8]
+    %o = hydra.attention %q, %q, %v scale = 0.5 causal
+    hydra.return y = %o
+  }
+}
+
+// -----
+
+hydra.model @later version 1 {
+  hydra.param @w [24, 8] init = ones
+  hydra.entry @y(%x: [16, 8] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %b = hydra.reshape %a shape = [2, 8, 24]
+    %q0 = hydra.slice %b axis = 2 start = 0 size = 8
+    %v0 = hydra.slice %b axis = 2 start = 4 size = 8
+    %q1 = hydra.reshape %q0 shape = [2, 8, 1, 8]
+    %q = hydra.rope %q1 base = 1.0e4
+    %v = hydra.reshape %v0 shape = [2, 8, 1, 8]
+    %o = hydra.attention %q, %q, %v scale = 0.5 causal
+    hydra.return y = %o
+  }
+}
