@@ -40,6 +40,11 @@ std::string words(const Json &value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+void addSettings(const Json &values, const std::string &prefix, RunSummary &run) {
+  for (const auto &[name, value] : values.items())
+    run.settings[prefix + name] = words(value);
+}
+
 void readStarts(const fs::path &path, RunSummary &run) {
   const Json content = Json::parse(readText(path), support::JsonGuard(support::shownPath(path)));
   const Json &plan = content.at("plan");
@@ -47,9 +52,14 @@ void readStarts(const fs::path &path, RunSummary &run) {
     if (!value.is_object())
       run.settings["plan " + name] = words(value);
     else
-      for (const auto &[key, inner] : value.items())
-        run.settings[(name == "symbols" ? "symbol " : "hydrac --") + key] = words(inner);
+      addSettings(value,
+                  name == "symbols"  ? "symbol "
+                  : name == "phases" ? "phase "
+                                     : "hydrac --",
+                  run);
   }
+  // Older runs say neither phases nor schedules.
+  addSettings(content.value("schedules", Json::object()), "schedule ", run);
   for (const Json &argument : content.at("arguments")) {
     const auto all = argument.get<std::vector<std::string>>();
     if (all.at(0) == "plan")

@@ -1,6 +1,7 @@
 // run.json: read with suspicion, written whole.
 #include "tools/hydra-run/RunDirectory.h"
 
+#include "runtime/run/TensorValues.h"
 #include "runtime/run/TextSource.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
@@ -12,6 +13,7 @@
 #include "runtime/text/Utf8.h"
 #include "tools/hydra-run/Options.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <xxhash.h>
 
@@ -72,15 +74,47 @@ ordered_json machine() {
           {"processors", ::sysconf(_SC_NPROCESSORS_ONLN)}};
 }
 
+/// The texts by their names. Of a name that comes several times, as a flag may, all of them.
+ordered_json textsByName(const flatbuffers::Vector<flatbuffers::Offset<planfile::KeyValue>> &all) {
+  ordered_json texts = ordered_json::object();
+  for (const planfile::KeyValue *one : all) {
+    const std::string name = one->key()->str();
+    texts[name] =
+        (texts.contains(name) ? texts[name].get<std::string>() + ", " : "") + one->value()->str();
+  }
+  return texts;
+}
+
+/// What a run of the program reads, of all ranks together: `tokens [8, 32], labels [8, 32]`.
+std::string inputsText(const planfile::Plan &plan, const planfile::Program &program) {
+  std::vector<std::string> inputs;
+  for (const planfile::Input *input : *program.inputs()) {
+    const planfile::Tensor &tensor = *plan.tensors()->Get(input->tensor());
+    const runtime::BatchPart part(plan, tensor, input->batch_dimension(), 0);
+    inputs.push_back(
+        fmt::format("{} [{}]", input->name()->string_view(), fmt::join(part.wholeShape(), ", ")));
+  }
+  return fmt::format("{}", fmt::join(inputs, ", "));
+}
+
+/// The programs of first steps, up to which step each trains and on what.
+ordered_json phasesJson(const planfile::Plan &plan) {
+  ordered_json phases = ordered_json::object();
+  if (plan.phases())
+    for (const planfile::TrainingPhase *phase : *plan.phases()) {
+      const planfile::Program &program = *plan.programs()->Get(phase->program());
+      phases[program.name()->str()] =
+          fmt::format("to step {}: {}", phase->last_step(), inputsText(plan, program));
+    }
+  return phases;
+}
+
 ordered_json planJson(const runtime::PlanFile &file) {
   const planfile::Header &header = *file.plan().header();
-  ordered_json symbols = ordered_json::object(), options = ordered_json::object();
-  for (const planfile::KeyValue *symbol : *header.symbols())
-    symbols[symbol->key()->str()] = symbol->value()->str();
-  for (const planfile::KeyValue *option : *header.options())
-    options[option->key()->str()] = option->value()->str();
   const std::span<const std::byte> bytes = file.bytes();
   const auto revision = support::gitRevision(header.model_file()->str());
+  const planfile::Program &mainProgram =
+      *file.plan().programs()->Get(runtime::mainTrainingProgram(file.plan()).value());
   return {{"hash", fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()))},
           {"version", runtime::kPlanVersion},
           {"producer", header.producer()->str()},
@@ -90,8 +124,10 @@ ordered_json planJson(const runtime::PlanFile &file) {
           {"preset", header.preset() ? header.preset()->str() : ""},
           {"precision", header.precision()->str()},
           {"target", file.plan().target()->name()->str()},
-          {"symbols", symbols},
-          {"options", options}};
+          {"inputs", inputsText(file.plan(), mainProgram)},
+          {"symbols", textsByName(*header.symbols())},
+          {"options", textsByName(*header.options())},
+          {"phases", phasesJson(file.plan())}};
 }
 
 /// Of run.json nothing is believed.
@@ -179,9 +215,11 @@ void RunDirectory::write(const runtime::PlanFile &file, const Start &start) cons
   ordered_json starts = ordered_json::array();
   if (isRun(path))
     starts = readRun(path / kFile)["starts"];
-  ordered_json facts = ordered_json::object();
+  ordered_json facts = ordered_json::object(), schedules = ordered_json::object();
   for (const auto &[name, value] : start.facts)
     facts[name] = value;
+  for (const auto &[name, text] : start.schedules)
+    schedules[name] = text;
   const ordered_json plan = planJson(file);
   starts.push_back({{"time", timeText()},
                     {"step", start.step},
@@ -197,11 +235,10 @@ void RunDirectory::write(const runtime::PlanFile &file, const Start &start) cons
     arguments.push_back(words);
   }
   std::error_code code;
-  const ordered_json run = {{"format", kFormat},
-                            {"directory", fs::current_path(code).string()},
-                            {"arguments", arguments},
-                            {"plan", plan},
-                            {"starts", starts}};
+  const ordered_json run = {
+      {"format", kFormat},      {"directory", fs::current_path(code).string()},
+      {"arguments", arguments}, {"schedules", schedules},
+      {"plan", plan},           {"starts", starts}};
   writeWhole(path / kPlan, file.bytes());
   const std::string text = run.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   writeWhole(path / kFile, std::as_bytes(std::span(text)));

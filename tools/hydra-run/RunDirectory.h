@@ -19,7 +19,7 @@ using Arguments = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 /// A directory of `--run`:
 ///
-///     run.json         arguments, plan, model, and every start: when, where, at which step
+///     run.json         arguments, schedules, plan and model; when, where, at which step it started
 ///     plan.fb          the plan
 ///     log.jsonl, log.csv, tensorboard/   what --log, --csv and --tensorboard write
 ///     checkpoints/     what --save writes
@@ -44,7 +44,8 @@ public:
     const RunOptions *options;
     int64_t step;
     uint64_t ranks;
-    std::vector<std::pair<std::string, std::string>> facts; // of machine and device
+    std::vector<std::pair<std::string, std::string>> schedules; // of the numbers of its steps
+    std::vector<std::pair<std::string, std::string>> facts;     // of machine and device
   };
   /// Throws Error when a run is there that is not gone on with.
   void check(bool resumes) const;

@@ -315,6 +315,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       directory->write(file, {.options = &options,
                               .step = session.steps(),
                               .ranks = runtime::ranksOf(file.plan()),
+                              .schedules = session.schedules().describe(),
                               .facts = executor.describe()});
     if (trains)
       runtime::say(table + "\n");
