@@ -301,10 +301,11 @@ private:
   void restore(const Variable &variable) {
     if (!isInCheckpoint(variable))
       return writeInitialValues(plan, executor, variable, rank, checkpoint.manifest.state.seed);
-    if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
+    const bool isSaved = checkpoint.manifest.hashes.byTensor.contains(variable.name()->str());
+    if (variable.role() == VariableRole::update_count &&
+        !(checkpoint.manifest.countsUpdates && isSaved))
       return writeVariable(plan, executor, variable, rank, countOf(variable));
-    if (variable.role() == VariableRole::average &&
-        !checkpoint.manifest.hashes.byTensor.contains(variable.name()->str()))
+    if (variable.role() == VariableRole::average && !isSaved)
       return beginAverage(variable);
     checkFormat(variable);
     const ElementSource values = givenValues(plan, variable, fileWith(variable));
@@ -345,9 +346,12 @@ private:
     return files.at(fileOf(variable));
   }
 
-  /// The update that follows the steps made, each of which was one.
+  /// The update that follows the steps made, each of which was one but for those that were skipped;
+  /// of older checkpoints each was.
   std::vector<std::byte> countOf(const Variable &variable) const {
-    const auto next = static_cast<double>(checkpoint.manifest.state.step + 1);
+    const TrainingState &state = checkpoint.manifest.state;
+    const int64_t skipped = checkpoint.manifest.countsUpdates ? state.counts.skipped : 0;
+    const auto next = static_cast<double>(std::max<int64_t>(0, state.step - skipped) + 1);
     const hydra::support::DType dtype = dtypeOf(plan, variable);
     std::vector<std::byte> count(hydra::support::byteSize(dtype));
     hydra::support::fromDoubles(dtype, std::span(&next, 1), count);
