@@ -38,6 +38,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <span>
 
 using namespace hydra;
@@ -94,15 +95,29 @@ runtime::ProgramForm formToGoOn(const RunOptions &options, const runtime::PlanFi
 }
 
 /// One line for each number of a step that goes on in another way than the checkpoint was made
-/// with, and for each of which the plan says something else than the one before it.
-void noteOtherSchedules(const runtime::PlanFile &file, const runtime::Checkpoint &checkpoint,
-                        const runtime::Session &session) {
-  const runtime::TrainingState &saved = checkpoint.state();
-  for (const auto &[name, now] : session.schedules().describe())
-    if (const auto before = saved.schedules.find(name);
-        before != saved.schedules.end() && before->second != now)
+/// with, or that only one of plan and checkpoint has; of those that are always 0 nothing follows.
+void noteOtherSchedules(const runtime::TrainingState &saved, const runtime::Session &session) {
+  const std::string zero = runtime::scheduleText({});
+  std::set<std::string> present;
+  for (const auto &[name, now] : session.schedules().describe()) {
+    present.insert(name);
+    const auto before = saved.schedules.find(name);
+    if (before != saved.schedules.end() && before->second != now)
       std::fprintf(stderr, "hydra-run: %s is %s now; the checkpoint was made with %s\n",
                    name.c_str(), now.c_str(), before->second.c_str());
+    else if (before == saved.schedules.end() && now != zero)
+      std::fprintf(stderr, "hydra-run: %s is %s now; the checkpoint was made without it\n",
+                   name.c_str(), now.c_str());
+  }
+  for (const auto &[name, before] : saved.schedules)
+    if (!present.contains(name) && before != zero)
+      std::fprintf(stderr, "hydra-run: the plan has no %s; the checkpoint was made with %s\n",
+                   support::shown(name).c_str(), support::shown(before).c_str());
+}
+
+/// One line for each number of which the plan says something else than the one before it, which
+/// does not count.
+void noteSchedulesOfPlan(const runtime::PlanFile &file, const runtime::TrainingState &saved) {
   for (const planfile::Scalar *scalar : *file.plan().scalars()) {
     const std::string name = scalar->name()->str();
     const std::string inPlan = runtime::scheduleText(runtime::unpacked(*scalar->schedule()));
@@ -280,8 +295,10 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)
     channel->noteCheckpoint({checkpoint->state().step, checkpoint->path()});
-  if (checkpoint && leads)
-    noteOtherSchedules(file, *checkpoint, session);
+  if (checkpoint && leads) {
+    noteOtherSchedules(checkpoint->state(), session);
+    noteSchedulesOfPlan(file, checkpoint->state());
+  }
   describe(session, checkpoint ? &*checkpoint : nullptr, rows);
   const std::string table = runtime::startupTable(file, executor, rows);
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
