@@ -58,7 +58,12 @@ std::string Progress::liveText() const {
   StepReport mean = last;
   mean.seconds = meanSeconds;
   return fmt::format("{}  {}  {}  ETA {}", text, fields(mean), bytesText(options.memoryBytes),
-                     durationText(meanSeconds * double(options.lastStep - last.step)));
+                     durationText(secondsLeft()));
+}
+
+double Progress::secondsLeft() const {
+  return last.predictedSecondsLeft > 0 ? meanFactor * last.predictedSecondsLeft
+                                       : meanSeconds * double(options.lastStep - last.step);
 }
 
 void Progress::clearLive() {
@@ -68,9 +73,13 @@ void Progress::clearLive() {
 }
 
 void Progress::step(const StepReport &report) {
-  constexpr double memory = 0.9; // of the running mean
-  meanSeconds =
-      meanSeconds == 0 ? report.seconds : memory * meanSeconds + (1 - memory) * report.seconds;
+  const auto enter = [](double &mean, double value) {
+    constexpr double memory = 0.9; // of the running mean
+    mean = mean == 0 ? value : memory * mean + (1 - memory) * value;
+  };
+  enter(meanSeconds, report.seconds);
+  if (report.predictedSeconds > 0)
+    enter(meanFactor, report.seconds / report.predictedSeconds);
   last = report;
   if (!options.live) {
     if (report.step % options.every == 0 || report.step == options.lastStep ||

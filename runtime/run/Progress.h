@@ -21,6 +21,7 @@ struct StepReport {
   uint64_t tokens = 0;                    // of the step
   std::vector<StepOutput> outputs = {};   // what it tells beside, if that is asked for
   double predictedSeconds = 0;            // 0: no prediction
+  double predictedSecondsLeft = 0;        // of all steps behind it
   std::vector<data::Epochs> epochs = {};  // of the sources of text, behind the step
   std::optional<double> lossMean = {};    // of the last steps, the newest counting a tenth
   std::optional<double> clip = {};        // the bound of the gradients' norm, if there is one
@@ -57,11 +58,15 @@ public:
 
 private:
   std::string fields(const StepReport &report) const;
+  /// For the steps behind the last one: as long as these were, or, where phases have longer ones,
+  /// as predicted, by the same factor as they were.
+  double secondsLeft() const;
   void clearLive();
 
   ProgressOptions options;
   StepReport last;
   double meanSeconds = 0; // of the last steps, the newest counting most
+  double meanFactor = 0;  // of these, by which they took longer than predicted
   std::optional<double> heldOutLoss;
   bool liveShown = false;
   std::chrono::steady_clock::time_point drawn;

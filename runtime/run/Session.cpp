@@ -321,19 +321,31 @@ const Session::Part &Session::partOf(int64_t number) const {
   return parts.front();
 }
 
-Cost Session::cost() const {
+Cost Session::costOf(const Part &part) const {
   const auto &programs = *file.plan().programs();
-  const Cost &one = *programs.Get(nextPart().program)->cost();
+  const Cost &one = *programs.Get(part.program)->cost();
   const uint64_t runs = file.plan().accumulation();
   const Cost last = parts.size() > 1 ? *programs.Get(parts[1].program)->cost() : Cost();
-  const int64_t counting = nextPart().count;
   const Cost count =
-      counting >= 0 ? *programs.Get(static_cast<uint32_t>(counting))->cost() : Cost();
+      part.count >= 0 ? *programs.Get(static_cast<uint32_t>(part.count))->cost() : Cost();
   const uint64_t ranks = ranksOf(file.plan());
   return {ranks * (runs * (count.flops() + one.flops()) + last.flops()),
           ranks * (runs * (count.bytes() + one.bytes()) + last.bytes()),
           static_cast<double>(runs) * (count.microseconds() + one.microseconds()) +
               last.microseconds()};
+}
+
+double Session::microsecondsUntil(int64_t last) const {
+  int64_t number = step;
+  double sum = 0;
+  const auto add = [&](const Part &part, int64_t end) {
+    sum += static_cast<double>(std::max<int64_t>(0, end - number)) * costOf(part).microseconds();
+    number = std::max(number, end);
+  };
+  for (const EarlyPart &phase : early)
+    add(phase.part, std::min(phase.lastStep, last));
+  add(parts.front(), last);
+  return sum;
 }
 
 uint64_t Session::tokens() const { return nextPart().tokens * file.plan().accumulation(); }

@@ -88,7 +88,9 @@ public:
   /// Tokens of the next step or call: phases may have shapes of their own.
   uint64_t tokens() const;
   /// What the next step or call should cost.
-  planfile::Cost cost() const;
+  planfile::Cost cost() const { return costOf(nextPart()); }
+  /// How long the next steps should take together, up to step `last`, which phases differ in.
+  double microsecondsUntil(int64_t last) const;
 
   /// Reads the batches of step `number` from files ahead of it, beside those of the step before,
   /// so that ranks can agree whether they can make it. Returns what is wrong with them, or an empty
@@ -314,6 +316,8 @@ private:
   uint32_t rank() const { return options.ranks ? options.ranks->rank() : 0; }
   /// The program of a step, or the first of two.
   const Part &partOf(int64_t number) const;
+  /// Of a step of that part, with all micro-batches.
+  planfile::Cost costOf(const Part &part) const;
   /// Those of steps anew, from the next step on: what follows a phase begins where that ends.
   void makeStepParts();
   Part &partAt(int64_t number) { return const_cast<Part &>(partOf(number)); }

@@ -214,6 +214,8 @@ private:
     StepReport report;
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
+    report.predictedSecondsLeft =
+        session.microsecondsUntil(options.steps) * 1e-6 - report.predictedSeconds;
     report.flops = session.cost().flops();
     const bool profiles = beginProfile();
     // A step that was begun already has had the time since the one in front.
