@@ -232,8 +232,11 @@ private:
     const TensorT &other = *fast.tensors[*there];
     const int64_t shift = static_cast<int64_t>(other.offset) - static_cast<int64_t>(own.offset);
     if (buffer.shift && *buffer.shift != shift)
-      fail("{}: '{}' does not lie beside the same parameters in {}", form.flag, own.name,
-           form.called);
+      fail("{}: '{}' does not lie beside the same parameters in {}; "
+           "--disable-pass=hydra-fuse-qkv,hydra-fuse-gate-up,hydra-fuse-siblings lays each by "
+           "itself{}",
+           form.flag, own.name, form.called,
+           form.without ? "" : ", and so do these passes as settings of --safe");
     // Kernels for a GPU read as many bytes at a time as alignment allows, and a buffer has all of
     // it.
     if (fast.target->kind == TargetKind::cuda && shift % static_cast<int64_t>(kAlignment) != 0)
