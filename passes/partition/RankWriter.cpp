@@ -75,6 +75,62 @@ LogicalResult RankWriter::fail(Operation *op, const Twine &text) {
   return failure();
 }
 
+static SmallVector<OpOperand *> readersOf(Value value) {
+  return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
+}
+
+//===-- Numbers of rows -------------------------------------------------------------------===//
+
+/// The numbers of gathered rows, and of their places, that an operation yields.
+static SmallVector<Value> rowNumbersOf(Operation *op) {
+  if (auto compact = dyn_cast<CompactOp>(op))
+    return {compact.getIndex(), compact.getPlace()};
+  if (auto route = dyn_cast<RouteOp>(op))
+    return {route.getIndex(), route.getPlace()};
+  return {};
+}
+
+/// Whether a comparison asks no more of its first operand than whether it is negative.
+static bool asksForSign(CompareOp compare) {
+  const std::optional<double> bound = build::constantValue(compare.getB());
+  const StringRef is = compare.getIs();
+  return (bound == 0.0 && (is == "lt" || is == "ge")) ||
+         (bound == -1.0 && (is == "le" || is == "gt" || is == "eq" || is == "ne"));
+}
+
+/// An operation that reads numbers of rows, or what moves and selections make of them, as numbers;
+/// null if none does. To take rows by them, and to ask which there are, is something else.
+static Operation *readerOfNumbers(Value numbers) {
+  SmallVector<OpOperand *> work = readersOf(numbers);
+  while (!work.empty()) {
+    OpOperand *use = work.pop_back_val();
+    Operation *op = use->getOwner();
+    auto compare = dyn_cast<CompareOp>(op);
+    auto precision = dyn_cast<PrecisionOpInterface>(op);
+    const bool isReturned = isa<ReturnOp>(op) && op->getParentOfType<EntryOp>().isProgram();
+    if (isa<TakeRowsOp>(op) || isReturned || // which says by itself what it cannot join
+        (compare && use->getOperandNumber() == 0 && asksForSign(compare)))
+      continue;
+    if (auto loop = dyn_cast<LoopOp>(op))
+      llvm::append_range(work,
+                         readersOf(loop.getEntry().getBody().getArgument(use->getOperandNumber())));
+    else if (isa<SelectOp>(op) || (precision && precision.precisionClass() == Precision::Move))
+      llvm::append_range(work, readersOf(op->getResult(0)));
+    else
+      return op;
+  }
+  return nullptr;
+}
+
+LogicalResult RankWriter::checkNumbers(Operation *op) {
+  for (Value numbers : rowNumbersOf(op))
+    if (Operation *reader = readerOfNumbers(numbers))
+      return fail(reader, "reads numbers of rows that " + op->getName().getStringRef() +
+                              " has gathered, of which each rank numbers its own; expected "
+                              "hydra.take_rows alone");
+  return success();
+}
+
 //===-- Operations ------------------------------------------------------------------------===//
 
 LogicalResult RankWriter::write(Operation &op) {
@@ -112,6 +168,8 @@ LogicalResult RankWriter::write(Operation &op) {
     rule.partition(axis.ranks, in, out);
   else if (!llvm::all_of(in, [](const Spread &s) { return s.isSame(); }))
     return fail(&op, "has no rule for a part of the batch (the partition interface)");
+  if (!out.empty() && out[0].order && failed(checkNumbers(&op)))
+    return failure();
   if (add && !body && !updatesPart && !isWhole && startsSum(add))
     return success();
   SmallVector<Value> operands;
@@ -152,10 +210,6 @@ Spread RankWriter::rowsOf(ShardOp shard) const {
   while ((shard = shard.getX().getDefiningOp<ShardOp>()))
     rows.blocks *= axis.mesh.size(shard.getOver());
   return rows;
-}
-
-static SmallVector<OpOperand *> readersOf(Value value) {
-  return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
 }
 
 bool RankWriter::isSummedSmall(Value part, int64_t most) {

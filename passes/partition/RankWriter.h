@@ -74,6 +74,10 @@ private:
 
   llvm::LogicalResult write(mlir::Operation &op);
 
+  /// Of an operation that gathers rows of each rank: their numbers, which are the rank's own, must
+  /// serve to take rows alone.
+  llvm::LogicalResult checkNumbers(mlir::Operation *op);
+
   /// A rank has its rows of what is cut along the axis, its part of a sum, and all of every other
   /// variable.
   llvm::LogicalResult write(UseOp use);

@@ -21,6 +21,8 @@
 // RUN: not hydra-opt %t/mixed.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=MIXED
 // RUN: not hydra-opt %t/gathered.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-apply-dropout="programs=loss" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=GATHERED
 // RUN: not hydra-opt %t/offsets.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=OFFSETS
+// RUN: not hydra-opt %t/own-numbers.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=NUMBERS
+// RUN: hydra-opt %t/own-signs.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/own-signs.mlir
 // RUN: not hydra-opt %t/inside.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=INSIDE
 
 //--- step.mlir
@@ -301,6 +303,33 @@ hydra.model @m version 1 {
   }
 }
 
+// A table has the rows of all ranks, and each rank numbers its own.
+//--- own-numbers.mlir
+hydra.model @m version 1 {
+  hydra.entry @loss(%x: [B, 3] f32) dims(B) {
+    %chosen = hydra.top_k %x k = 2
+    %index, %group, %place, %offsets = hydra.route %chosen k = 2
+    %share = hydra.let embedding(%index * 3 + %group, reshape(%x, [3 * B, 1]))
+    %y = hydra.let take_rows(%share, %place, %index)
+    hydra.return y = %y
+  }
+}
+
+// Which rows there are does not depend on how they are numbered.
+//--- own-signs.mlir
+hydra.model @m version 1 {
+  hydra.entry @loss(%x: [B, 3] f32) dims(B) {
+    %mask = hydra.let reshape(sum(%x, 1), [B]) > 0.0
+    %index, %place, %n = hydra.compact %mask
+    // CHECK: hydra.compare %index{{.*}} is = "ge" : tensor<2xi32>
+    // CHECK: hydra.take_rows
+    %there = hydra.let cast(%index >= 0, to = f32)
+    %own = hydra.let select(%there > 0.5, %index, -1)
+    %y = hydra.let take_rows(take_rows(%x, %own, %place) * reshape(%there, [B, 1]), %place, %own)
+    hydra.return y = %y
+  }
+}
+
 //--- inside.mlir
 hydra.model @m version 1 {
   hydra.entry @loss(%x: [B, S, 3] f32) dims(B, S) {
@@ -333,3 +362,4 @@ hydra.model @m version 1 {
 // MIXED: mixed.mlir:5:{{.*}}: error: 'hydra.add' op mixes rows that hydra.compact has gathered with others
 // OFFSETS: offsets.mlir:{{.*}}: error: 'hydra.return' op mixes rows that hydra.route has gathered with others
 // INSIDE: inside.mlir:5:{{.*}}: error: 'hydra.{{.*}}' op needs rows of what is a part of a sum in a loop, where ranks cannot exchange it
+// NUMBERS: own-numbers.mlir:5:{{.*}}: error: 'hydra.mul' op reads numbers of rows that hydra.route has gathered, of which each rank numbers its own; expected hydra.take_rows alone
