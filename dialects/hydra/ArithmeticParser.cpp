@@ -3,11 +3,25 @@
 #include "dialects/hydra/ArithmeticWords.h"
 #include "dialects/hydra/ExprParser.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace hydra {
 
 namespace {
+
+/// The word at a place of the text, if it is given a value there, as in `axis = 1`; else nothing.
+StringRef assignedWord(SMLoc loc) {
+  // The lexer's buffer ends with a zero byte, which ends these loops too.
+  const char *end = loc.getPointer();
+  while (isalnum(static_cast<unsigned char>(*end)) || *end == '_')
+    ++end;
+  const StringRef word(loc.getPointer(), end - loc.getPointer());
+  while (*end == ' ')
+    ++end;
+  return end[0] == '=' && end[1] != '=' ? word : StringRef();
+}
 
 class ArithmeticParser : public ExprParser {
 public:
@@ -139,6 +153,10 @@ private:
       StringRef attribute;
       if (succeeded(parser.parseOptionalKeyword(&attribute, names)))
         return parseAttribute(parser, attribute, loc, attributes);
+      if (StringRef unknown = assignedWord(loc); !unknown.empty())
+        return parser.emitError(loc)
+               << "unknown attribute '" << unknown << "' of " << info->getStringRef()
+               << "; it has: " << (names.empty() ? "none" : llvm::join(names, ", "));
       if (info->hasTrait<Reduction>() && args.size() == 1)
         return parseAxes(attributes);
       if (names.size() == 1 && *loc.getPointer() == '[')

@@ -261,9 +261,13 @@ LogicalResult EntryOp::verify() {
       return emitOpError() << "argument '" << name << "' is " << argument.getType()
                            << " but its shape and element type are others";
   }
-  for (StringRef dim : getDims().getAsValueRange<StringAttr>())
+  llvm::StringSet<> dims;
+  for (StringRef dim : getDims().getAsValueRange<StringAttr>()) {
     if (failed(verifySymbolName(*this, dim)))
       return failure();
+    if (!dims.insert(dim).second)
+      return emitOpError() << "dimension '" << dim << "' is declared twice";
+  }
   if (getIds() && getIds()->size() != n)
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
   if (getRole() && *getRole() < ProgramRole::eval)

@@ -42,6 +42,17 @@ static ParseResult parseVariable(OpAsmParser &parser, OperationState &state) {
   return success();
 }
 
+/// Refuses a part of a declaration that is not in its place.
+static ParseResult parseVariableEnd(OpAsmParser &parser, StringRef order) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword(&word, {"f32", "bf16", "f16", "i32", "init", "group",
+                                                 "when", "from", "transposed", "frozen"})))
+    return success();
+  return parser.emitError(loc) << "'" << word
+                               << "' is not in its place; expected, in this order: " << order;
+}
+
 template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
   p << ' ';
   p.printSymbolName(op.getSymName());
@@ -189,7 +200,7 @@ ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
       return failure();
     s.addAttribute("adapter", adapter);
   }
-  return success();
+  return parseVariableEnd(p, "shape, element type, init, group, when, from, transposed, frozen");
 }
 void ParamOp::print(OpAsmPrinter &p) {
   printVariable(p, *this);
@@ -271,7 +282,7 @@ ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) {
     s.addAttribute("owner", owner);
   }
   if (owner ? failed(p.parseKeyword("as")) : failed(p.parseOptionalKeyword("as")))
-    return failure(static_cast<bool>(owner));
+    return owner ? failure() : parseVariableEnd(p, "shape, element type, init, when");
   StringRef word;
   SMLoc loc = p.getCurrentLocation();
   if (p.parseKeyword(&word))

@@ -14,6 +14,26 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.entry @e(%x: [4] f32) {
+    // expected-error @+1 {{unknown attribute 'axis' of hydra.sum; it has: axes, keep}}
+    %y = hydra.let %x + sum(%x, axis = 0)
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error @+1 {{unknown attribute 'axis' of hydra.softmax; it has: none}}
+    %y = hydra.let softmax(%x, axis = 0)
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
     // expected-error @+1 {{'pow' is a function of symbols, not of values}}
     %y = hydra.let pow(%x, 2)
     hydra.return y = %y

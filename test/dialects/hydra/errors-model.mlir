@@ -630,6 +630,21 @@ hydra.model @m version 1 {
 
 // -----
 
+// What says something of a parameter stands in one order.
+hydra.model @m version 1 {
+  // expected-error@+1 {{'group' is not in its place; expected, in this order: shape, element type, init, group, when, from, transposed, frozen}}
+  hydra.param @w [4] init = ones frozen group = @default
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'bf16' is not in its place; expected, in this order: shape, element type, init, when}}
+  hydra.state @s [4] init = ones bf16
+}
+
+// -----
+
 hydra.model @m version 1 {
   // expected-error@+1 {{initialiser 'trunc_normal' has 1 arguments; expected 2}}
   hydra.param @w [4] init = trunc_normal(0.02)
@@ -746,6 +761,15 @@ hydra.model @m version 1 {
   "hydra.entry"() ({
     hydra.return
   }) {sym_name = "e", arg_names = ["x"], arg_shapes = [], arg_dtypes = [], arg_defaults = [], dims = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{dimension 'B' is declared twice}}
+  hydra.entry @e(%x: [B] f32) dims(B, B) {
+    hydra.return y = %x
+  }
 }
 
 // -----
