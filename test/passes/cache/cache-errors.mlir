@@ -216,6 +216,65 @@ hydra.model @m version 1 bound {} {
 
 // -----
 
+// The same of a whole number, where a call of one token has a broadcast less.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.param @shift [1, 1, 4] init = zeros
+  hydra.entry @prefill(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %shift = hydra.use @shift : tensor<1x1x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %all = hydra.broadcast %shift shape = [1, 2, 4] : tensor<1x1x4xf32>
+    %shifted = hydra.add %x, %all : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %count = hydra.constant value = 2 shape = [1, 2, 4] : tensor<1x2x4xf32>
+    %z = hydra.div %shifted, %count : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+  hydra.entry @decode(%tokens: tensor<1x1xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %shift = hydra.use @shift : tensor<1x1x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x1xi32>, tensor<5x4xf32>
+    %shifted = hydra.add %x, %shift : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    // expected-error@+1 {{has value = 1 in calls of 1 tokens and 2 in calls of 2; expected `length`, of whole sequences, instead of `S`}}
+    %count = hydra.constant value = 1 shape = [1, 1, 4] : tensor<1x1x4xf32>
+    %z = hydra.div %shifted, %count : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x1x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x1x5xf32>
+  }
+}
+
+// -----
+
+// Nor is one that says which rows of a table are read.
+hydra.model @m version 1 bound {} {
+  hydra.param @e [5, 4] init = zeros
+  hydra.param @pos [8, 4] init = zeros
+  hydra.entry @prefill(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %pos = hydra.use @pos : tensor<8x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
+    %row = hydra.slice %pos axis = 0 start = 1 size = 1 : tensor<8x4xf32>
+    %all = hydra.broadcast %row shape = [1, 2, 4] : tensor<1x4xf32>
+    %z = hydra.add %x, %all : tensor<1x2x4xf32>, tensor<1x2x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x2x5xf32>
+  }
+  hydra.entry @decode(%tokens: tensor<1x1xi32>) role(decode) ids(5) {
+    %e = hydra.use @e : tensor<5x4xf32>
+    %pos = hydra.use @pos : tensor<8x4xf32>
+    %x = hydra.embedding %tokens, %e : tensor<1x1xi32>, tensor<5x4xf32>
+    // expected-error@+1 {{has start = 0 in calls of 1 tokens and 1 in calls of 2; expected `length`, of whole sequences, instead of `S`}}
+    %row = hydra.slice %pos axis = 0 start = 0 size = 1 : tensor<8x4xf32>
+    %all = hydra.broadcast %row shape = [1, 1, 4] : tensor<1x4xf32>
+    %z = hydra.add %x, %all : tensor<1x1x4xf32>, tensor<1x1x4xf32>
+    %y = hydra.linear %z, %e : tensor<1x1x4xf32>, tensor<5x4xf32>
+    hydra.return logits = %y : tensor<1x1x5xf32>
+  }
+}
+
+// -----
+
 // Nor is a mean of as many rows of a table as a call has tokens.
 hydra.model @m version 1 bound {} {
   hydra.param @e [5, 4] init = zeros
