@@ -4,6 +4,7 @@
 #include "compiler/PlanPipeline.h"
 #include "compiler/codegen/files/CodeFolder.h"
 #include "compiler/driver/ModelOptions.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/plan/plan_generated.h"
 
 #include <map>
@@ -306,6 +307,8 @@ struct HydracOptions {
   /// one cannot be.
   CompileOptions compileOptions(ModelOp source) const;
 
+  /// What --scalar says. Throws Error for what is no schedule.
+  std::vector<runtime::NamedSchedule> givenScalars() const;
   /// Schedules of the scalars that the plan has.
   std::map<std::string, planfile::ScheduleT> schedules() const;
   /// Throws Error for a number given to a plan that takes none of that name.
@@ -335,7 +338,7 @@ void checkCanBeLeftOut(llvm::StringRef flag, const std::string &pass);
 /// Throws Error for a precision in which the target multiplies nothing.
 void checkRate(const CompileOptions &compile);
 
-/// Whether a report, which may be given a form, is asked for.
+/// Whether a flag is on the command line, with a value or without.
 inline bool isGiven(const cl::Option &flag) { return flag.getNumOccurrences() > 0; }
 
 } // namespace hydra
