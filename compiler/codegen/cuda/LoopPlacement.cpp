@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace hydra::cuda {
 
-static constexpr int64_t kAlignment = 128;
-
 SmallVector<int64_t> LoopBuffer::strides(MemRefType type) const {
   SmallVector<int64_t> strides = plan::stridesOf(type);
   if (row)
@@ -20,7 +18,7 @@ SmallVector<int64_t> LoopBuffer::strides(MemRefType type) const {
 }
 
 LoopPlacement::LoopPlacement(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared)
-    : loop(loop), steps(steps), slices(*loop.getSlices()), mostShared(mostShared) {
+    : loop(loop), steps(steps), slices(*loop.getSlices()), arena(mostShared) {
   place();
 }
 
@@ -74,111 +72,108 @@ std::optional<LoopRegisters> LoopPlacement::registersOf(plan::BufferOp buffer) c
   return registers;
 }
 
-void LoopPlacement::place() {
-  struct Item {
-    plan::BufferOp buffer;
-    int64_t first, last;
-    bool carried, apart = true, written = false;
-    Views views;
-    int64_t bytes = 0;
-  };
-  llvm::MapVector<Operation *, Item> items;
+std::vector<LoopPlacement::Part> LoopPlacement::findParts() {
+  llvm::MapVector<Operation *, Part> found;
+  DenseSet<Operation *> written, mixed; // mixed: slices have no parts of their own
   for (auto [number, step] : llvm::enumerate(steps))
     for (auto [i, arg] : llvm::enumerate(step.args)) {
       plan::BufferOp buffer = plan::placeOf(arg).buffer;
-      int64_t position = number;
-      const bool inside = buffer->getBlock() == &loop.getBody().front();
-      Item &item =
-          items.insert({buffer, Item{buffer, position, position, !inside, true, false, {}, 0}})
-              .first->second;
-      item.last = position;
-      item.written |= step.writes(i);
-      item.apart &= plan::liesInOwnPart(arg, step.sliced[i], slices);
-      item.views.emplace_back(arg, step.sliced[i]);
-    }
-  SmallVector<LoopTile> chunks = findChunks();
-  std::vector<Item> order;
-  int64_t registersLeft = kMostHeld;
-  for (auto &[buffer, item] : items) {
-    if (!item.apart || !item.written)
-      continue;
-    if (std::optional<LoopRegisters> own = registersOf(item.buffer); item.carried && own) {
-      const int64_t each = own->rows * own->columns / kLoopThreads;
-      if (each <= registersLeft) {
-        registersLeft -= each;
-        held.insert({buffer, *own});
-        continue;
+      Part &part = found[buffer];
+      if (!part.buffer) {
+        part.buffer = buffer;
+        part.first = number;
+        part.carried = buffer->getBlock() != &loop.getBody().front();
       }
+      part.last = number;
+      part.views.emplace_back(arg, step.sliced[i]);
+      if (step.writes(i))
+        written.insert(buffer);
+      if (!plan::liesInOwnPart(arg, step.sliced[i], slices))
+        mixed.insert(buffer);
     }
-    LoopBuffer shared = formOf(item.buffer, item.views);
-    item.bytes = shared.bytes;
-    if (item.bytes % 16 != 0)
+  std::vector<Part> parts;
+  for (auto &[buffer, part] : found)
+    if (written.contains(buffer) && !mixed.contains(buffer))
+      parts.push_back(std::move(part));
+  return parts;
+}
+
+void LoopPlacement::holdInRegisters(std::vector<Part> &parts) {
+  int64_t registersLeft = kMostHeld;
+  std::vector<Part> rest;
+  for (Part &part : parts) {
+    const std::optional<LoopRegisters> own = part.carried ? registersOf(part.buffer) : std::nullopt;
+    const int64_t each = own ? own->rows * own->columns / kLoopThreads : 0;
+    if (!own || each > registersLeft) {
+      rest.push_back(std::move(part));
       continue;
-    inShared[item.buffer] = shared;
-    order.push_back(item);
+    }
+    registersLeft -= each;
+    held.insert({part.buffer, *own});
   }
-  // What is carried first, then the small.
-  llvm::stable_sort(order, [](const Item &a, const Item &b) {
-    return std::tuple(!a.carried, a.bytes) < std::tuple(!b.carried, b.bytes);
-  });
-  struct Placed {
-    int64_t begin, end, first, last;
-  };
-  std::vector<Placed> placed; // by begin
-  auto place = [&](int64_t size, int64_t first, int64_t last) -> std::optional<int64_t> {
-    int64_t at = 0;
-    for (const Placed &other : placed)
-      if (other.first <= last && first <= other.last && at < other.end && other.begin < at + size)
-        at = (other.end + kAlignment - 1) / kAlignment * kAlignment;
-    if (at + size > mostShared)
-      return std::nullopt;
-    placed.push_back({at, at + size, first, last});
-    llvm::stable_sort(placed, [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
-    bytes = std::max(bytes, at + size);
-    return at;
-  };
+  parts = std::move(rest);
+}
+
+void LoopPlacement::placeParts(ArrayRef<Part> parts, bool ofCarried) {
+  for (const Part &part : parts) {
+    if (part.carried != ofCarried)
+      continue;
+    const std::optional<int64_t> at = part.carried
+                                          ? arena.place(part.form.bytes)
+                                          : arena.place(part.form.bytes, part.first, part.last);
+    if (!at)
+      continue;
+    LoopBuffer &shared = inShared[part.buffer] = part.form;
+    shared.begin = *at;
+    if (part.carried)
+      carried.push_back(part.buffer);
+  }
+}
+
+void LoopPlacement::placeChunks(MutableArrayRef<LoopTile> chunks, bool ofMatmuls) {
+  for (LoopTile &tile : chunks) {
+    if (tile.ofMatmul != ofMatmuls)
+      continue;
+    if (std::optional<int64_t> at = arena.place(tile.bytes)) {
+      tile.begin = *at;
+      tiles.insert({tile.value, tile});
+    } else if (tile.read) {
+      left.push_back(tile);
+    }
+  }
+}
+
+void LoopPlacement::placeNextChunks() {
+  for (bool ofMatmuls : {true, false})
+    for (auto &[value, tile] : tiles)
+      if (tile.ofMatmul == ofMatmuls && tile.read && !tile.written)
+        tile.odd = arena.place(tile.bytes);
+}
+
+void LoopPlacement::place() {
+  std::vector<Part> parts = findParts();
+  holdInRegisters(parts);
+  for (Part &part : parts)
+    part.form = formOf(part.buffer, part.views);
+  constexpr int64_t kPiece = 16; // bytes that threads move at once
+  llvm::erase_if(parts, [](const Part &part) { return part.form.bytes % kPiece != 0; });
+  llvm::stable_sort(parts,
+                    [](const Part &a, const Part &b) { return a.form.bytes < b.form.bytes; });
+  SmallVector<LoopTile> chunks = findChunks();
+
   if (llvm::any_of(chunks, [](const LoopTile &tile) { return tile.read; }))
-    barrier = *place(sizeof(uint64_t), -1, INT64_MAX);
+    barrier = *arena.place(sizeof(uint64_t));
   int64_t reductions = 0; // by several warps
   for (const LoopStep &step : steps)
     if (step.program && warpsOfRow(step) > 1)
       reductions += step.program->reductions();
   if (reductions > 0)
-    scratch = *place(reductions * kReductionScratch, -1, INT64_MAX);
-  auto placeTiles = [&](bool ofMatmuls) {
-    for (LoopTile &tile : chunks) {
-      if (tile.ofMatmul != ofMatmuls)
-        continue;
-      if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
-        tile.begin = *at;
-        tiles.insert({tile.value, tile});
-      } else if (tile.read) {
-        left.push_back(tile);
-      }
-    }
-  };
-  bool ofMatmulsPlaced = false;
-  for (Item &item : order) {
-    if (!item.carried && !std::exchange(ofMatmulsPlaced, true))
-      placeTiles(true);
-    std::optional<int64_t> at =
-        item.carried ? place(item.bytes, -1, INT64_MAX) : place(item.bytes, item.first, item.last);
-    if (!at) {
-      inShared.erase(item.buffer);
-      continue;
-    }
-    inShared[item.buffer].begin = *at;
-    if (item.carried)
-      carried.push_back(item.buffer);
-  }
-  if (!ofMatmulsPlaced)
-    placeTiles(true);
-  placeTiles(false);
-  // Others are copied while later steps of the same iteration run.
-  for (bool ofMatmuls : {true, false})
-    for (auto &[value, tile] : tiles)
-      if (tile.ofMatmul == ofMatmuls && tile.read && !tile.written)
-        tile.odd = place(tile.bytes, -1, INT64_MAX);
+    scratch = *arena.place(reductions * kReductionScratch);
+  placeParts(parts, /*ofCarried=*/true);
+  placeChunks(chunks, /*ofMatmuls=*/true);
+  placeParts(parts, /*ofCarried=*/false);
+  placeChunks(chunks, /*ofMatmuls=*/false);
+  placeNextChunks();
 }
 
 /// Strides of a tile, row by row, where matmuls read columns with a pad behind each; false where it
@@ -363,7 +358,7 @@ int64_t LoopPlacement::alignmentOf(Value value, unsigned inner) const {
   else if (!chunkOf(value))
     return outsideAlignment(value, inner);
   unsigned first = *plan::leadingDimensions(typeOf(value).getShape(), slices);
-  return rowAlignment(value, stridesOf(value), first, inner, kAlignment | begin);
+  return rowAlignment(value, stridesOf(value), first, inner, SharedArena::kAlignment | begin);
 }
 
 int64_t LoopPlacement::outsideAlignment(Value value, unsigned inner) {

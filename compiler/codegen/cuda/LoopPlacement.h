@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/codegen/cuda/LoopSteps.h"
+#include "compiler/codegen/cuda/SharedArena.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -57,7 +58,7 @@ public:
   LoopPlacement(plan::LoopOp loop, llvm::ArrayRef<LoopStep> steps, int64_t mostShared);
 
   /// Bytes of shared memory in all.
-  int64_t sharedBytes() const { return bytes; }
+  int64_t sharedBytes() const { return arena.bytes(); }
   /// Chunks of sequences there, by value.
   const llvm::MapVector<mlir::Value, LoopTile> &chunks() const { return tiles; }
   /// Where the barrier lies that fetches of chunks end at.
@@ -97,14 +98,34 @@ public:
 private:
   using Views = llvm::SmallVector<std::pair<mlir::Value, unsigned>>;
 
+  /// What steps of the loop use of a buffer of which every slice has its own part.
+  struct Part {
+    plan::BufferOp buffer;
+    int64_t first = 0, last = 0; ///< steps that use it
+    bool carried = false;        ///< from one iteration to the next
+    Views views;
+    LoopBuffer form; ///< in shared memory
+  };
+
+  /// Of all buffers that steps write.
+  std::vector<Part> findParts();
   llvm::SmallVector<LoopTile> findChunks();
   LoopBuffer formOf(plan::BufferOp buffer, const Views &views) const;
   std::optional<LoopRegisters> registersOf(plan::BufferOp buffer) const;
+  /// Takes out those that are carried in registers instead.
+  void holdInRegisters(std::vector<Part> &parts);
+  /// Gives places to those that are carried, or to the others, while there is room.
+  void placeParts(llvm::ArrayRef<Part> parts, bool ofCarried);
+  /// The same to chunks that matmuls read, or to the others.
+  void placeChunks(llvm::MutableArrayRef<LoopTile> chunks, bool ofMatmuls);
+  /// The same to chunks of the next iteration, which are copied while steps of this one run.
+  void placeNextChunks();
   void place();
 
   plan::LoopOp loop;
   llvm::ArrayRef<LoopStep> steps;
-  int64_t slices, mostShared, bytes = 0, barrier = 0, scratch = 0;
+  int64_t slices, barrier = 0, scratch = 0;
+  SharedArena arena;
   llvm::MapVector<mlir::Value, LoopTile> tiles;
   llvm::SmallVector<LoopTile> left;
   llvm::MapVector<mlir::Operation *, LoopRegisters> held;
