@@ -1,12 +1,10 @@
-// Which gradients of matrices, and other sums of matmuls, are used where they are summed, and how
-// that is cut into blocks.
-#include "compiler/codegen/cuda/ExpandSteps.h"
+// Launches of matmuls whose sums are used where they are summed (templates/update_hopper.cuh).
 #include "compiler/codegen/cuda/GroupText.h"
 #include "compiler/codegen/cuda/NodeText.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
+#include "compiler/codegen/cuda/UpdateMatmul.h"
 
 #include "dialects/hydra/NumberFormats.h"
-#include "dialects/hydra/Target.h"
 #include "dialects/plan/KernelExpansion.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -18,322 +16,6 @@ namespace hydra::cuda {
 
 namespace {
 
-/// As in templates/update_hopper.cuh.
-constexpr int64_t kTileRows = 128, kPieceRows = 64, kPieceColumns = 32, kThreads = 384, kLine = 128;
-/// Of a tile. The sums of wider ones (160) and the arithmetic of AdamW do not both fit in
-/// registers.
-constexpr int64_t kTileColumns = 128;
-
-/// A launch that uses rows of a gradient, from `begin` on.
-struct Part {
-  plan::LaunchOp launch;
-  int64_t begin, rows;
-};
-
-/// A gradient and the groups that use it, which are one and the same for each of its parts.
-struct Update {
-  RowProgram program;
-  int64_t rows = 0, columns = 0, sums = 0;
-  bool isOfBytes = false;             ///< operands have 8 bits
-  RowType type = RowType::F32;        ///< of what is summed: f32, or sums are rounded to bf16
-  unsigned gradient = 0;              ///< among the inputs
-  SmallVector<unsigned> reads, halves; ///< inputs: numbers of the domain, in f32 and in 16 bits
-  SmallVector<unsigned> shared;        ///< inputs: those that all share
-  SmallVector<unsigned> wide, narrow, bytes; ///< results, in f32, and in 16 and 8 bits
-  SmallVector<unsigned> whole;               ///< results: integers of 16 bits
-  SmallVector<unsigned> most;                ///< results: the largest number of each row
-  SmallVector<Part> parts;                   ///< by their rows
-
-  /// Inputs and results in the order in which the kernel knows their matrices.
-  SmallVector<unsigned> readInOrder() const { return joined({reads, halves}); }
-  SmallVector<unsigned> writtenInOrder() const { return joined({wide, narrow, whole, bytes}); }
-  static SmallVector<unsigned> joined(std::initializer_list<ArrayRef<unsigned>> lists) {
-    SmallVector<unsigned> all;
-    for (ArrayRef<unsigned> list : lists)
-      llvm::append_range(all, list);
-    return all;
-  }
-  /// Matrices whose pieces the copy engine brings; whose pieces it stores.
-  size_t fetched() const { return reads.size() + halves.size(); }
-  size_t stored() const { return wide.size() + narrow.size() + whole.size() + bytes.size(); }
-
-  /// Numbers of which the group finds the largest: those of a row of it.
-  int64_t run() const { return most.empty() ? 1 : program.domain.columns(); }
-  int64_t runs() const { return most.empty() ? 0 : rows * columns / run(); }
-  /// Of its kernel: operands and their scales, maps and counters, and what the group has.
-  size_t arguments() const {
-    constexpr size_t kOwn = 6;
-    return kOwn + shared.size() + parts.size() * (fetched() + stored() + most.size());
-  }
-  /// Bytes that are read and written for each number of the matrix, what is found aside.
-  int64_t moved() const {
-    return 4 * (reads.size() + wide.size()) + 2 * (halves.size() + narrow.size() + whole.size()) +
-           bytes.size();
-  }
-};
-
-bool isDense(Value value) { return typeOf(value).getLayout().isIdentity(); }
-
-/// Elements from one row of `columns` neighbours to the next, if that is what a value is.
-std::optional<int64_t> strideOfRows(Value value, int64_t columns) {
-  if (isDense(value))
-    return columns;
-  const MemRefType type = typeOf(value);
-  const SmallVector<int64_t> strides = plan::stridesOf(type);
-  int64_t dim = type.getRank(), inside = 1;
-  while (dim > 0 && inside < columns) {
-    --dim;
-    if (type.getDimSize(dim) > 1 && strides[dim] != inside)
-      return std::nullopt;
-    inside *= type.getDimSize(dim);
-  }
-  if (inside != columns)
-    return std::nullopt;
-  int64_t stride = columns, next = 0; // next: what the dimension in front has
-  while (dim > 0) {
-    --dim;
-    if (type.getDimSize(dim) == 1)
-      continue;
-    if (strides[dim] <= 0)
-      return std::nullopt;
-    if (next == 0)
-      stride = strides[dim];
-    else if (strides[dim] != next)
-      return std::nullopt;
-    next = strides[dim] * type.getDimSize(dim);
-  }
-  return stride >= columns ? std::optional(stride) : std::nullopt;
-}
-
-/// Whether the copy engine reaches the rows of a matrix: they are of 16-byte pieces.
-bool hasPieces(Value matrix) {
-  const MemRefType type = typeOf(matrix);
-  return type.getRank() == 2 && isDense(matrix) && plan::alignmentOf(matrix) >= 16 &&
-         type.getDimSize(1) * elementBytes(type.getElementType()) % 16 == 0;
-}
-
-/// The rows of the gradient that a launch reads, as the input that has the number `gradient`.
-std::optional<Part> partOf(plan::LaunchOp launch, Value gradient, unsigned &input) {
-  const plan::Place whole = plan::placeOf(gradient);
-  const int64_t number = elementBytes(typeOf(gradient).getElementType()),
-                row = typeOf(gradient).getDimSize(1) * number;
-  std::optional<Part> part;
-  for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
-    const plan::Place place = plan::placeOf(arg);
-    if (place.buffer != whole.buffer)
-      continue;
-    if (part || launch.getAccess()[i] != plan::kRead || !isDense(arg) ||
-        typeOf(arg).getNumElements() * number % row != 0 || (place.bytes - whole.bytes) % row != 0)
-      return std::nullopt;
-    part = Part{launch, (place.bytes - whole.bytes) / row,
-                typeOf(arg).getNumElements() * number / row};
-    input = i;
-  }
-  return part;
-}
-
-/// Whether it is the type of those results, and a float; i8 is a whole number in memory.
-bool isFloatOf(const Update &update, RowType type, ArrayRef<unsigned> results) {
-  return isFloat(type) && type != RowType::I8 &&
-         (results.empty() || update.program.results[results.front()].type == type);
-}
-
-/// Whether the rows that the group finds the largest numbers of lie in the matrix as the kernel
-/// reckons: a row of a piece in one of them, and 64 rows of the matrix in whole ones.
-bool hasPlacesOfRows(const Update &update) {
-  return update.most.empty() ||
-         (update.run() % kPieceColumns == 0 && update.columns % kPieceColumns == 0 &&
-          kPieceRows * update.columns % update.run() == 0);
-}
-
-/// Sorts inputs and results of the group; false where one is of a kind that the kernel has not.
-bool sortArguments(Update &update) {
-  for (auto [i, input] : llvm::enumerate(update.program.inputs)) {
-    if (i == update.gradient)
-      continue;
-    const bool isHalf = input.type == RowType::BF16 || input.type == RowType::I16;
-    if (*input.form != RowForm::Tile)
-      update.shared.push_back(i);
-    else if (input.type != RowType::F32 && !isHalf)
-      return false;
-    else
-      (isHalf ? update.halves : update.reads).push_back(i);
-  }
-  for (auto [i, result] : llvm::enumerate(update.program.results)) {
-    if (largestOfRow(update.program, result)) {
-      if (isEightBit(result.type) || !isFloatOf(update, result.type, update.most))
-        return false;
-      update.most.push_back(i);
-      continue;
-    }
-    if (result.type == RowType::I16 && result.form == RowForm::Tile) {
-      update.whole.push_back(i);
-      continue;
-    }
-    SmallVector<unsigned> &sorted = result.type == RowType::F32 ? update.wide
-                                    : isEightBit(result.type)   ? update.bytes
-                                                                : update.narrow;
-    if (result.form != RowForm::Tile || !isFloatOf(update, result.type, sorted))
-      return false;
-    sorted.push_back(i);
-  }
-  return update.fetched() > 0 && hasPlacesOfRows(update);
-}
-
-/// Whether the arguments of a part are where the kernel can reach them, and what all numbers share
-/// is that of the first part.
-bool isReachable(const Update &update, const Part &part) {
-  plan::LaunchOp first = update.parts.front().launch, launch = part.launch;
-  const auto isMatrix = [&](unsigned arg) {
-    constexpr int64_t kBytes = 16; // where the copy engine can begin
-    Value value = launch.getArgs()[arg];
-    const std::optional<int64_t> stride = strideOfRows(value, update.columns);
-    return stride && stride == strideOfRows(first.getArgs()[arg], update.columns) &&
-           *stride * elementBytes(typeOf(value).getElementType()) % kBytes == 0 &&
-           plan::alignmentOf(value) >= kBytes &&
-           typeOf(value).getNumElements() == part.rows * update.columns;
-  };
-  const unsigned results = update.program.inputs.size();
-  const auto isResult = [&](unsigned result) { return isMatrix(results + result); };
-  const auto hasRuns = [&](unsigned result) {
-    Value value = launch.getArgs()[results + result];
-    return isDense(value) &&
-           typeOf(value).getNumElements() * update.run() == part.rows * update.columns;
-  };
-  return launch.getKernelAttr() == first.getKernelAttr() && llvm::all_of(update.reads, isMatrix) &&
-         llvm::all_of(update.halves, isMatrix) && llvm::all_of(update.whole, isResult) &&
-         llvm::all_of(update.wide, isResult) && llvm::all_of(update.narrow, isResult) &&
-         llvm::all_of(update.bytes, isResult) && llvm::all_of(update.most, hasRuns) &&
-         llvm::all_of(update.shared, [&](unsigned arg) {
-           return plan::sameElements(launch.getArgs()[arg], first.getArgs()[arg]);
-         });
-}
-
-/// Whether the kernel multiplies such operands: of 16 bits any, of 8 bits a b^T, with a scale each.
-bool hasOperands(plan::MatmulOp op) {
-  const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB());
-  if (isEightBitFloat(a.getElementType()))
-    return isEightBitFloat(b.getElementType()) && !op.getTransposeA() && op.getTransposeB() &&
-           op.getScaleA() && typeOf(op.getScaleA()).getNumElements() == 1 &&
-           typeOf(op.getScaleB()).getNumElements() == 1;
-  return isNarrowFloat(a.getElementType()) && a.getElementType() == b.getElementType() &&
-         !op.getScaleA();
-}
-
-/// Nothing where there is no kernel for a matmul and those that use its sums.
-std::optional<Update> updateOf(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
-  constexpr int64_t kNumbers = 8, kBytes = 16; // that the copy engine moves at once
-  const MemRefType c = typeOf(op.getC());
-  if (op.getAccumulate() || op.getGelu() || op.getBias() || op.getWeightScale() || op.getSums() ||
-      op.getCompute() || launches.empty() || !hasOperands(op) ||
-      !(c.getElementType().isF32() || c.getElementType().isBF16()) || c.getRank() != 2 ||
-      !isDense(op.getC()) || !hasPieces(op.getA()) || !hasPieces(op.getB()) ||
-      c.getDimSize(1) % kNumbers != 0)
-    return std::nullopt;
-  std::optional<RowProgram> program = programOf(launches.front());
-  if (!program || !canBeNumberText(*program))
-    return std::nullopt;
-  Update update;
-  update.program = std::move(*program);
-  update.rows = c.getDimSize(0);
-  update.columns = c.getDimSize(1);
-  update.type = c.getElementType().isF32() ? RowType::F32 : RowType::BF16;
-  update.sums = typeOf(op.getA()).getDimSize(op.getTransposeA() ? 0 : 1);
-  update.isOfBytes = isEightBitFloat(typeOf(op.getA()).getElementType());
-  for (plan::LaunchOp launch : launches) {
-    unsigned input = 0;
-    const std::optional<Part> part = partOf(launch, op.getC(), input);
-    if (!part || input >= update.program.inputs.size() ||
-        (!update.parts.empty() && input != update.gradient))
-      return std::nullopt;
-    update.gradient = input;
-    update.parts.push_back(*part);
-  }
-  llvm::sort(update.parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
-  if (update.program.inputs[update.gradient].type != update.type || !sortArguments(update) ||
-      (!update.bytes.empty() && update.columns % kBytes != 0))
-    return std::nullopt;
-  int64_t row = 0;
-  for (const Part &part : update.parts) {
-    if (part.begin != row || row % kPieceRows != 0 || !isReachable(update, part))
-      return std::nullopt;
-    row += part.rows;
-  }
-  return row == update.rows && update.arguments() <= plan::kMostArguments
-             ? std::optional(std::move(update))
-             : std::nullopt;
-}
-
-/// How templates/update_hopper.cuh is launched.
-struct UpdateTiles {
-  int64_t blocks, count, stages, buffers, sharedBytes, scratchBytes;
-
-  /// Nothing where the target has no warpgroups, does not say how many multiprocessors it has, or
-  /// has no memory for a ring and two buffers.
-  static std::optional<UpdateTiles> of(const Update &update, TargetAttr target) {
-    constexpr int64_t kMap = 128, kBarrier = 8, kWarps = kThreads / 32, kGroups = 2, kTurns = 8,
-                      kLeast = 2, kMostBuffers = 8;
-    // A stage of 8 bits is worked on for twice as long.
-    const int64_t mostStages = update.isOfBytes ? 4 : 5;
-    UpdateTiles tiles;
-    tiles.blocks = target.getMultiprocessors();
-    if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
-      return std::nullopt;
-    tiles.count = ceilDiv(update.rows, kTileRows) * ceilDiv(update.columns, kTileColumns);
-    const int64_t stage = (kTileRows + kTileColumns) * kLine + 2 * kBarrier;
-    const int64_t slots = std::max(update.reads.size(), update.wide.size());
-    const int64_t slots16 =
-        std::max(update.halves.size(), update.narrow.size() + update.whole.size());
-    const int64_t number = 4 * slots + 2 * slots16 + update.bytes.size();
-    const int64_t buffer = kPieceRows * kPieceColumns * number + 3 * kBarrier;
-    const int64_t most = update.most.size() * kTileRows * kTileColumns / kPieceColumns * 4;
-    const int64_t rest = kWarps * kMap + kTurns * kBarrier + kGroups * most;
-    const int64_t shared = target.getBlockShared() - rest;
-    tiles.stages = std::min(mostStages, (shared - kLeast * buffer) / stage);
-    if (tiles.stages < kLeast)
-      return std::nullopt;
-    tiles.buffers = std::min(kMostBuffers, (shared - tiles.stages * stage) / buffer);
-    tiles.sharedBytes = rest + tiles.stages * stage + tiles.buffers * buffer;
-    const int64_t maps = 2 + update.parts.size() * (update.fetched() + update.stored());
-    tiles.scratchBytes = tiles.blocks * maps * kMap;
-    return tiles;
-  }
-
-  /// Of the kernel at the target's rates. The block with the most tiles multiplies its first with
-  /// nothing to update, and updates its last with nothing to multiply. Between, one hides the other
-  /// in part (`exposed`). A last turn that few blocks have costs as much as a full one, so matrices
-  /// of less than two tiles a block, or a little more than a whole number of them, take longer.
-  double seconds(const Update &update, plan::MatmulOp op, const Roofline &rates) const {
-    const auto numbers = static_cast<double>(kTileRows * kTileColumns * blocks);
-    const auto bytes = static_cast<double>(update.moved());
-    std::string format;
-    llvm::raw_string_ostream(format) << typeOf(op.getA()).getElementType();
-    const auto found = rates.matmulFlops.find(format);
-    const double flops = found == rates.matmulFlops.end() ? rates.vectorFlops : found->second;
-    const double rate = update.isOfBytes ? kByteRate : 1,
-                 multiply = 2 * numbers * static_cast<double>(update.sums) / (rate * flops),
-                 apply = numbers * bytes / rates.memoryBandwidth,
-                 both = std::max(multiply, apply) + exposed(update) * std::min(multiply, apply);
-    const auto turns = static_cast<double>(ceilDiv(count, blocks));
-    const int64_t operands =
-        plan::extentBytes(typeOf(op.getA())) + plan::extentBytes(typeOf(op.getB()));
-    const double moved =
-        static_cast<double>(operands + update.moved() * update.rows * update.columns) /
-        rates.memoryBandwidth;
-    return kBegin * rates.launchSeconds + std::max(multiply + (turns - 1) * both + apply, moved);
-  }
-
-  /// Until the first tile is multiplied maps are written, and the ring fills: as long as so many
-  /// launches.
-  static constexpr double kBegin = 4;
-  /// What shows of the shorter of multiplying a tile and updating another, which share a
-  /// multiprocessor's issue slots and its shared memory: measured with 64 to 8192 sums of 16 bits,
-  /// and with 2048 and 2560 of 8 (docs/laboratory.md).
-  static double exposed(const Update &update) { return update.isOfBytes ? 0.4 : 0.6; }
-  /// Of the rate of 8-bit operands: 64 x 64 sums at a time read each operand twice as often.
-  static constexpr double kByteRate = 0.5;
-};
-
 /// `{x, y, …}`, with what `textOf` makes of each.
 template <typename Range, typename F> std::string listText(Range &&range, F textOf) {
   std::string text;
@@ -342,45 +24,67 @@ template <typename Range, typename F> std::string listText(Range &&range, F text
   return "{" + text + "}";
 }
 
-} // namespace
+/// Writes the kernel of an update, and collects its arguments in the order in which the text names
+/// them.
+class UpdateWriter {
+public:
+  UpdateWriter(StepLauncher &launcher, plan::MatmulOp op, const Update &update,
+               const UpdateTiles &tiles)
+      : launcher(launcher), op(op), update(update), tiles(tiles),
+        first(update.parts.front().launch), inputs(update.program.inputs.size()) {}
 
-bool canUseSums(plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches, TargetAttr target) {
-  const std::optional<Update> update = updateOf(op, launches);
-  const std::optional<UpdateTiles> tiles = update ? UpdateTiles::of(*update, target) : std::nullopt;
-  if (!tiles)
-    return false;
-  const std::optional<Roofline> rates = rooflineOf(target);
-  if (!rates)
-    return true; // fewer bytes is all that is known
-  double apart = cast<plan::StepInterface>(op.getOperation()).seconds(*rates);
-  for (plan::LaunchOp launch : launches)
-    apart += cast<plan::StepInterface>(launch.getOperation()).seconds(*rates);
-  return tiles->seconds(*update, op, *rates) < apart;
+  void launch();
+
+private:
+  /// The matrices of the group as initializers: a list for each part, by its rows, of a pointer to
+  /// each matrix.
+  struct Pointers {
+    std::string reads, wide, narrow, bytes, most, halves;
+  };
+
+  SmallVector<std::string> inputNames();
+  SmallVector<std::string> resultNames() const;
+  std::string sumText();
+  Pointers addPointers();
+  std::string pointerLists(ArrayRef<unsigned> args, unsigned firstArg, int64_t access);
+  std::string addScratch();
+  std::string addCounters();
+  std::string tensorsText(const Pointers &pointers, const std::string &counters);
+  std::string stridesText();
+  StringRef typeOfResults(ArrayRef<unsigned> results, RowType none) const;
+  bool isReadNext();
+  void setWork();
+
+  StepLauncher &launcher;
+  plan::MatmulOp op;
+  const Update &update;
+  const UpdateTiles &tiles;
+  plan::LaunchOp first; ///< stands for all parts in what they have alike
+  unsigned inputs;      ///< of the group: results are the arguments behind them
+  Arguments arguments;
+  std::string scale; ///< its declaration, where operands have one
+};
+
+/// What the sum of a number of the gradient is called, in the type that the group reads.
+std::string UpdateWriter::sumText() {
+  std::string sum = "sum";
+  if (op.getScaleA()) {
+    const std::string a = arguments.add(op.getScaleA(), plan::kRead),
+                      b = arguments.add(op.getScaleB(), plan::kRead);
+    scale = formatv("const float scale = __fmul_rn(*{0}, *{1});\n", a, b);
+    sum = "__fmul_rn(sum, scale)";
+  }
+  return update.type == RowType::F32 ? sum : roundedText(update.type, sum);
 }
 
-void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
-  const Update update = *updateOf(op, launches);
-  const UpdateTiles tiles = *UpdateTiles::of(update, launcher.target);
-  const unsigned inputs = update.program.inputs.size();
-  Arguments arguments;
-  const std::string a = arguments.add(op.getA(), plan::kRead),
-                    b = arguments.add(op.getB(), plan::kRead);
-
-  // What all numbers share is read by its name; others are the kernel's.
-  SmallVector<std::string> names(inputs), results(update.program.results.size());
-  plan::LaunchOp first = update.parts.front().launch;
+/// Expressions of the group's inputs: what all numbers share is read by its name, others are given
+/// by the kernel.
+SmallVector<std::string> UpdateWriter::inputNames() {
+  SmallVector<std::string> names(inputs);
   for (unsigned i : update.shared)
     names[i] = loadedText(update.program.inputs[i].type,
                           "*" + arguments.add(first.getArgs()[i], plan::kRead));
-  std::string scale;
-  std::string sum = "sum";
-  if (op.getScaleA()) {
-    scale = formatv("const float scale = __fmul_rn(*{0}, *{1});\n",
-                    arguments.add(op.getScaleA(), plan::kRead),
-                    arguments.add(op.getScaleB(), plan::kRead));
-    sum = "__fmul_rn(sum, scale)";
-  }
-  names[update.gradient] = update.type == RowType::F32 ? sum : roundedText(update.type, sum);
+  names[update.gradient] = sumText();
   for (auto [i, input] : llvm::enumerate(update.reads))
     names[input] = formatv("read[{0}]", i);
   for (auto [i, input] : llvm::enumerate(update.halves))
@@ -388,104 +92,158 @@ void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::Laun
                                ? "int(int16(half[{0}]))"
                                : "__uint_as_float(half[{0}] << 16)",
                            i);
-  for (auto [i, result] : llvm::enumerate(update.wide))
-    results[result] = formatv("wide[{0}]", i);
-  for (auto [i, result] : llvm::enumerate(update.narrow))
-    results[result] = formatv("narrow[{0}]", i);
-  for (auto [i, result] : llvm::enumerate(update.whole))
-    results[result] = formatv("whole[{0}]", i);
-  for (auto [i, result] : llvm::enumerate(update.bytes))
-    results[result] = formatv("byte[{0}]", i);
-  for (auto [i, result] : llvm::enumerate(update.most))
-    results[result] = formatv("most[{0}]", i);
-  const bool isReadNext = llvm::all_of(update.writtenInOrder(), [&](unsigned result) {
+  return names;
+}
+
+SmallVector<std::string> UpdateWriter::resultNames() const {
+  SmallVector<std::string> names(update.program.results.size());
+  const auto name = [&](ArrayRef<unsigned> results, const char *format) {
+    for (auto [i, result] : llvm::enumerate(results))
+      names[result] = formatv(format, i);
+  };
+  name(update.wide, "wide[{0}]");
+  name(update.narrow, "narrow[{0}]");
+  name(update.whole, "whole[{0}]");
+  name(update.bytes, "byte[{0}]");
+  name(update.most, "most[{0}]");
+  return names;
+}
+
+/// Whether what the group makes is for later steps of the program.
+bool UpdateWriter::isReadNext() {
+  return llvm::all_of(update.writtenInOrder(), [&](unsigned result) {
     return plan::placeOf(first.getArgs()[inputs + result]).buffer.isTransient();
   });
-  // Updates divide by roots and their eps; what else may be divided by anything.
-  const NumberText text = numberGroupText(update.program, names, results,
-                                          isReadNext ? Divisions::Rounded : Divisions::Branchless);
+}
 
+std::string UpdateWriter::pointerLists(ArrayRef<unsigned> args, unsigned firstArg, int64_t access) {
+  return listText(update.parts, [&](const Update::Part &part) {
+    plan::LaunchOp launch = part.launch;
+    return listText(args, [&](unsigned arg) {
+      return arguments.add(launch.getArgs()[firstArg + arg], access);
+    });
+  });
+}
+
+UpdateWriter::Pointers UpdateWriter::addPointers() {
   SmallVector<unsigned> of16(update.narrow);
   llvm::append_range(of16, update.whole);
-  const auto lists = [&](ArrayRef<unsigned> numbers, unsigned plus, int64_t how) {
-    return listText(update.parts, [&](const Part &part) {
-      plan::LaunchOp launch = part.launch;
-      return listText(numbers, [&](unsigned number) {
-        return arguments.add(launch.getArgs()[number + plus], how);
-      });
-    });
-  };
-  const std::string ends = listText(
-      update.parts, [](const Part &part) { return std::to_string(part.begin + part.rows); });
-  const std::string reads = lists(update.reads, 0, plan::kRead),
-                    wide = lists(update.wide, inputs, plan::kWrite),
-                    narrow = lists(of16, inputs, plan::kWrite),
-                    bytes = lists(update.bytes, inputs, plan::kWrite),
-                    most = lists(update.most, inputs, plan::kWrite),
-                    halves = lists(update.halves, 0, plan::kRead);
-  const auto typeOfResults = [&](ArrayRef<unsigned> results, RowType none) {
-    const RowType type = results.empty() ? none : update.program.results[results.front()].type;
-    return support::formatOf(formatOf(type)).cuda;
-  };
-  Value maps = plan::BufferOp::create(
-      launcher.b, op.getLoc(), MemRefType::get({tiles.scratchBytes / 4}, launcher.b.getI32Type()),
-      plan::Segment::transient, plan::Category::workspace, IntegerAttr());
-  const std::string scratch = arguments.add(maps, plan::kWrite);
-  arguments.types.back() = "unsigned char *";
-  std::string found = "nullptr", counts = "nullptr";
-  if (const int64_t runs = update.runs() * static_cast<int64_t>(update.most.size())) {
-    found = arguments.add(launcher.zeroCounters(runs + tiles.count), plan::kUpdate);
-    arguments.types.back() = "uint32 *";
-    counts = formatv("{0} + {1}", found, runs);
-  }
+  Pointers pointers;
+  pointers.reads = pointerLists(update.reads, 0, plan::kRead);
+  pointers.wide = pointerLists(update.wide, inputs, plan::kWrite);
+  pointers.narrow = pointerLists(of16, inputs, plan::kWrite);
+  pointers.bytes = pointerLists(update.bytes, inputs, plan::kWrite);
+  pointers.most = pointerLists(update.most, inputs, plan::kWrite);
+  pointers.halves = pointerLists(update.halves, 0, plan::kRead);
+  return pointers;
+}
 
-  for (plan::LaunchOp launch : launches)
-    launcher.take(cast<plan::StepInterface>(launch.getOperation()));
-  // The sums are neither written nor read.
-  launcher.setWork(launcher.flops(),
-                   std::max<int64_t>(0, launcher.bytes() -
-                                            2 * update.rows * update.columns *
-                                                elementBytes(typeOf(op.getC()).getElementType())));
+/// Memory for the maps of all blocks.
+std::string UpdateWriter::addScratch() {
+  Value maps = launcher.workspace({tiles.scratchBytes / 4}, launcher.b.getI32Type());
+  const std::string name = arguments.add(maps, plan::kWrite);
+  arguments.types.back() = "unsigned char *";
+  return name;
+}
+
+/// Of the largest numbers of rows: what is known of them, and how many tiles have added theirs.
+std::string UpdateWriter::addCounters() {
+  const int64_t runs = update.runs() * static_cast<int64_t>(update.most.size());
+  if (runs == 0)
+    return "nullptr, nullptr";
+  const std::string found = arguments.add(launcher.zeroCounters(runs + tiles.count), plan::kUpdate);
+  arguments.types.back() = "uint32 *";
+  return formatv("{0}, {0} + {1}", found, runs);
+}
+
+/// Numbers between rows of each matrix; empty where all rows follow each other.
+std::string UpdateWriter::stridesText() {
   SmallVector<int64_t> strides;
   for (unsigned input : update.readInOrder())
     strides.push_back(*strideOfRows(first.getArgs()[input], update.columns));
   for (unsigned result : update.writtenInOrder())
     strides.push_back(*strideOfRows(first.getArgs()[inputs + result], update.columns));
-  const bool hasStrides =
-      llvm::any_of(strides, [&](int64_t stride) { return stride != update.columns; });
-  const std::string places =
-      hasStrides ? ", " + listText(strides, [](int64_t stride) { return std::to_string(stride); })
-                 : std::string();
-  // What tensors have beyond numbers of f32 in rows that follow each other.
-  const bool hasRest = !update.halves.empty() || !update.whole.empty() || hasStrides || isReadNext;
-  const std::string counted = formatv(", {0}, {1}{2}", update.halves.size(), update.whole.size(),
-                                      isReadNext ? ", true" : "");
-  LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, kThreads, tiles.sharedBytes};
+  if (llvm::all_of(strides, [&](int64_t stride) { return stride == update.columns; }))
+    return "";
+  return listText(strides, [](int64_t stride) { return std::to_string(stride); });
+}
+
+StringRef UpdateWriter::typeOfResults(ArrayRef<unsigned> results, RowType none) const {
+  const RowType type = results.empty() ? none : update.program.results[results.front()].type;
+  return support::formatOf(formatOf(type)).cuda;
+}
+
+/// The declaration of `tensors`. Its last members stand there only where tensors have more than
+/// numbers of f32 in rows that follow each other.
+std::string UpdateWriter::tensorsText(const Pointers &pointers, const std::string &counters) {
+  const std::string strides = stridesText();
+  const bool soon = isReadNext();
+  const bool hasRest = !update.halves.empty() || !update.whole.empty() || !strides.empty() || soon;
+  const std::string ends = listText(update.parts, [](const Update::Part &part) {
+    return std::to_string(part.begin + part.rows);
+  });
+  std::string type =
+      formatv("Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}", update.parts.size(),
+              update.reads.size(), update.wide.size(), update.narrow.size(), update.bytes.size(),
+              update.most.size(), update.run(), typeOfResults(update.narrow, RowType::BF16),
+              typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32));
+  std::string values =
+      formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}", ends, pointers.reads, pointers.wide,
+              pointers.narrow, pointers.bytes, pointers.most, counters);
+  if (hasRest) {
+    type +=
+        formatv(", {0}, {1}{2}", update.halves.size(), update.whole.size(), soon ? ", true" : "");
+    values += ", " + pointers.halves;
+  }
+  if (!strides.empty())
+    values += ", " + strides;
+  return "const hopper_update::" + type + "> tensors = {" + values + "};\n";
+}
+
+/// The work of the matmul and the group, but for the sums, which are neither written nor read.
+void UpdateWriter::setWork() {
+  const int64_t sums =
+      update.rows * update.columns * elementBytes(typeOf(op.getC()).getElementType());
+  launcher.setWork(launcher.flops(), std::max<int64_t>(0, launcher.bytes() - 2 * sums));
+}
+
+void UpdateWriter::launch() {
+  const std::string a = arguments.add(op.getA(), plan::kRead),
+                    b = arguments.add(op.getB(), plan::kRead);
+  const SmallVector<std::string> names = inputNames();
+  // Updates divide by roots and their eps; what else may be divided by anything.
+  const NumberText text =
+      numberGroupText(update.program, names, resultNames(),
+                      isReadNext() ? Divisions::Rounded : Divisions::Branchless);
+  const Pointers pointers = addPointers();
+  const std::string scratch = addScratch();
+  const std::string tensors = tensorsText(pointers, addCounters());
+  const std::string call = formatv(
+      "updateHopper<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}>({8}, {9}, tensors, {10}, "
+      "[=](float sum, const auto &read, const auto &half, auto &wide, auto &narrow, auto &whole, "
+      "auto &byte, auto &most) {{\n{11}});",
+      update.rows, update.columns, update.sums, UpdateTiles::kColumns, tiles.stages, tiles.buffers,
+      op.getTransposeA() ? "false" : "true", op.getTransposeB() ? "true" : "false", a, b, scratch,
+      text.each);
+  setWork();
+  LaunchShape shape{std::min(tiles.blocks, tiles.count), 1, 1, UpdateTiles::kThreads,
+                    tiles.sharedBytes};
   shape.letsLater = false; // its blocks have whole multiprocessors, for long
-  launcher.launch(
-      "update_matmul", SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
-      (formatv("const hopper_update::Tensors<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}{10}> "
-               "tensors = {{",
-               update.parts.size(), update.reads.size(), update.wide.size(), update.narrow.size(),
-               update.bytes.size(), update.most.size(), update.run(),
-               typeOfResults(update.narrow, RowType::BF16),
-               typeOfResults(update.bytes, RowType::E4M3), typeOfResults(update.most, RowType::F32),
-               hasRest ? counted : "") +
-       formatv("{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}{8}{9}};\n", ends, reads, wide, narrow, bytes,
-               most, found, counts, hasRest ? ", " + halves : "", places) +
-       scale + text.shared +
-       formatv("updateHopper<{0}, {1}, {2}, {3}, {4}, {5}, {10}, {11}>({6}, {7}, tensors, {8}, "
-               "[=](float sum, "
-               "const auto &read, const auto &half, auto &wide, auto &narrow, auto &whole, "
-               "auto &byte, auto &most) {{\n{9}});",
-               update.rows, update.columns, update.sums, kTileColumns, tiles.stages, tiles.buffers,
-               a, b, scratch, text.each, op.getTransposeA() ? "false" : "true",
-               op.getTransposeB() ? "true" : "false"))
-          .str(),
-      shape, arguments.values, arguments.access);
-  const double shown =
-      UpdateTiles::exposed(update) / (update.isOfBytes ? UpdateTiles::kByteRate : 1);
-  launcher.last->setAttr(plan::kExposedAttr, launcher.b.getF64FloatAttr(shown));
+  launcher.launch("update_matmul",
+                  SmallVector<StringRef>(arguments.types.begin(), arguments.types.end()),
+                  tensors + scale + text.shared + call, shape, arguments.values, arguments.access);
+  launcher.last->setAttr(plan::kExposedAttr,
+                         launcher.b.getF64FloatAttr(UpdateTiles::exposedAtFullRate(update)));
+}
+
+} // namespace
+
+void expandUpdate(StepLauncher &launcher, plan::MatmulOp op, ArrayRef<plan::LaunchOp> launches) {
+  const Update update = *updateOf(op, launches);
+  const UpdateTiles tiles = *UpdateTiles::of(update, launcher.target);
+  for (plan::LaunchOp launch : launches)
+    launcher.take(cast<plan::StepInterface>(launch.getOperation()));
+  UpdateWriter(launcher, op, update, tiles).launch();
 }
 
 } // namespace hydra::cuda
