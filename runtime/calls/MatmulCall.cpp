@@ -1,6 +1,7 @@
 // The action Matmul: which matrices the tensors of a step are.
 //
-//   matmul(a, b, [bias,] [scale of a, scale of b | scale of the weight,] c [, sums])   c = a b (+ bias) (+ c)
+//   matmul(a, b, [bias,] [scale of a, scale of b | scale of the weight,] c [, sums])   c = a b (+
+//   bias) (+ c)
 //
 // Shapes, with any strides of which one of the last two is 1:
 //   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
@@ -17,7 +18,10 @@
 
 #include "runtime/support/Safetensors.h"
 
+#include <algorithm>
+
 using namespace hydra::runtime;
+namespace planfile = hydra::planfile;
 namespace support = hydra::support;
 
 namespace {
@@ -140,96 +144,123 @@ void checkInt8(const CallSite &site, const MatmulSpec &spec, bool computes) {
               support::shapeText(scale.sizes), spec.n);
 }
 
-} // namespace
+/// The tensors that a step multiplies, and c.
+struct Operands {
+  TensorShape a, b, c;
+  bool transposeA, transposeB;
 
-MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
-  const auto &call = site.as<planfile::Matmul>();
-  const bool gelu = call.gelu(), saving = call.saves_sums(), hasBias = call.bias();
-  const bool scaled = call.scaled();
-  MatmulSpec spec;
-  spec.hasBias = hasBias;
-  spec.hasWeightScale = call.weight_scale();
-  spec.scaling = scaled ? MatmulScales::Tensors : MatmulScales::None; // or Rows: see below
-  spec.accumulate = call.accumulate();
-  spec.gelu = gelu;
-  const size_t result = spec.result(), count = result + (saving ? 2 : 1);
-  site.argumentCount(count, count);
-  TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
-  TensorShape c = site.tensor(result, "c");
-  const bool transposeA = call.transpose_a();
-  const bool transposeB = call.transpose_b();
-  const auto refuse = [&](std::string_view why) {
+  [[noreturn]] void refuse(const CallSite &site, std::string_view why) const {
     site.fail("{}: a {}{}, b {}{}, c {}", why, support::shapeText(a.sizes),
               transposeA ? " transposed" : "", support::shapeText(b.sizes),
               transposeB ? " transposed" : "", support::shapeText(c.sizes));
-  };
-  if (a.rank() < 2 || b.rank() < 2 || c.rank() < 2)
-    refuse("expected at least two dimensions");
+  }
+  /// Whether all dimensions of x and y but the last two are equal. Both have the rank of x.
+  static bool sameBatch(const TensorShape &x, const TensorShape &y) {
+    return std::equal(x.sizes.begin(), x.sizes.end() - 2, y.sizes.begin());
+  }
+};
+
+/// Makes matrices of tensors whose leading dimensions are rows, or are summed over.
+void mergeRows(const CallSite &site, Operands &operands) {
+  auto &[a, b, c, transposeA, transposeB] = operands;
   if (b.rank() == 2 && a.rank() > 2 && c.rank() == a.rank() && !transposeA) {
-    for (size_t d = 0; d + 2 < a.rank(); ++d)
-      if (a.sizes[d] != c.sizes[d])
-        refuse("leading dimensions differ");
+    if (!Operands::sameBatch(a, c))
+      operands.refuse(site, "leading dimensions differ");
     a = mergeLeading(site, a, "a");
     c = mergeLeading(site, c, "c");
   } else if (c.rank() == 2 && a.rank() > 2 && b.rank() == a.rank() && transposeA && !transposeB) {
-    for (size_t d = 0; d + 2 < a.rank(); ++d)
-      if (a.sizes[d] != b.sizes[d])
-        refuse("leading dimensions differ");
+    if (!Operands::sameBatch(a, b))
+      operands.refuse(site, "leading dimensions differ");
     a = mergeLeading(site, a, "a");
     b = mergeLeading(site, b, "b");
   }
-  if (a.rank() != c.rank() || b.rank() != c.rank())
-    refuse("no combination of ranks that this function knows");
+}
 
+/// Sizes and strides of what is multiplied.
+void describeMatrices(const CallSite &site, Operands operands, MatmulSpec &spec) {
+  const auto &[a, b, c, transposeA, transposeB] = operands;
+  if (a.rank() < 2 || b.rank() < 2 || c.rank() < 2)
+    operands.refuse(site, "expected at least two dimensions");
+  mergeRows(site, operands);
   const size_t rank = c.rank();
+  if (a.rank() != rank || b.rank() != rank)
+    operands.refuse(site, "no combination of ranks that this function knows");
+  if (!Operands::sameBatch(c, a) || !Operands::sameBatch(c, b))
+    operands.refuse(site, "leading dimensions differ");
   spec.batch.assign(c.sizes.begin(), c.sizes.end() - 2);
-  for (size_t d = 0; d + 2 < rank; ++d)
-    if (a.sizes[d] != c.sizes[d] || b.sizes[d] != c.sizes[d])
-      refuse("leading dimensions differ");
   spec.m = c.sizes[rank - 2];
   spec.n = c.sizes[rank - 1];
   spec.k = a.sizes[rank - (transposeA ? 2 : 1)];
   if (a.sizes[rank - (transposeA ? 1 : 2)] != spec.m ||
       b.sizes[rank - (transposeB ? 1 : 2)] != spec.k ||
       b.sizes[rank - (transposeB ? 2 : 1)] != spec.n)
-    refuse("sizes do not fit");
+    operands.refuse(site, "sizes do not fit");
   spec.a = operand(a, transposeA);
   spec.b = operand(b, transposeB);
   spec.c = operand(c, false);
   checkMatrix(site, spec.a, spec.m, spec.k, "a");
   checkMatrix(site, spec.b, spec.k, spec.n, "b");
   checkMatrix(site, spec.c, spec.m, spec.n, "c");
-  const auto isMultiplied = [](support::DType dtype) {
-    return dtype == support::DType::F32 || dtype == support::DType::BF16 ||
-           dtype == support::DType::F16;
-  };
+}
+
+/// Number formats of the operands, of their scales and of what they are rounded to.
+void describeFormats(const CallSite &site, MatmulSpec &spec) {
+  using support::DType;
+  const planfile::DType compute = site.as<planfile::Matmul>().compute();
+  const bool computes = compute != planfile::DType::f32;
+  const DType a = spec.a.dtype, b = spec.b.dtype, c = spec.c.dtype;
   if (spec.hasWeightScale)
-    checkInt8(site, spec, call.compute() != planfile::DType::f32);
-  else if (scaled)
+    checkInt8(site, spec, computes);
+  else if (spec.scaled())
     spec.scaling = scalesOf(site, spec);
-  else if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
-           (c.dtype != a.dtype && c.dtype != support::DType::F32))
+  else if ((a != DType::F32 && a != DType::BF16 && a != DType::F16) || a != b ||
+           (c != a && c != DType::F32))
     site.fail(
         "multiplies {} by {} into {}; expected f32, bf16 or f16, both alike, into that or f32",
-        support::irName(a.dtype), support::irName(b.dtype), support::irName(c.dtype));
-  spec.tf32 = call.compute() == planfile::DType::tf32;
-  if (call.compute() != planfile::DType::f32 && (!spec.tf32 || a.dtype != support::DType::F32))
-    site.fail("multiplies {} in format {}; expected f32 or, of f32, tf32", support::irName(a.dtype),
-              static_cast<int>(call.compute()));
-  spec.savesSums = saving;
-  if (saving) {
-    TensorShape sums = site.tensor(result + 1, "sums");
-    const TensorShape &whole = site.tensor(result, "c");
-    if (!gelu || sums.sizes != whole.sizes || sums.strides != whole.strides ||
-        sums.dtype != whole.dtype)
-      site.fail("the sums have shape {}; expected them with gelu, laid out as the result {}",
-                support::shapeText(sums.sizes), support::shapeText(whole.sizes));
-  }
-  if (hasBias) {
-    const TensorShape bias = site.tensor(2, "bias", 1, c.dtype);
-    if (bias.sizes[0] != spec.n || !bias.isDense())
-      site.fail("the bias has shape {}; expected a dense [{}]", support::shapeText(bias.sizes),
-                spec.n);
-  }
+        support::irName(a), support::irName(b), support::irName(c));
+  spec.tf32 = compute == planfile::DType::tf32;
+  if (computes && (!spec.tf32 || a != DType::F32))
+    site.fail("multiplies {} in format {}; expected f32 or, of f32, tf32", support::irName(a),
+              static_cast<int>(compute));
+}
+
+void checkSums(const CallSite &site, const MatmulSpec &spec) {
+  const TensorShape sums = site.tensor(spec.result() + 1, "sums"),
+                    c = site.tensor(spec.result(), "c");
+  if (!spec.gelu || sums.sizes != c.sizes || sums.strides != c.strides || sums.dtype != c.dtype)
+    site.fail("the sums have shape {}; expected them with gelu, laid out as the result {}",
+              support::shapeText(sums.sizes), support::shapeText(c.sizes));
+}
+
+void checkBias(const CallSite &site, const MatmulSpec &spec) {
+  const TensorShape bias = site.tensor(2, "bias", 1, spec.c.dtype);
+  if (bias.sizes[0] != spec.n || !bias.isDense())
+    site.fail("the bias has shape {}; expected a dense [{}]", support::shapeText(bias.sizes),
+              spec.n);
+}
+
+} // namespace
+
+MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
+  const auto &call = site.as<planfile::Matmul>();
+  MatmulSpec spec;
+  spec.hasBias = call.bias();
+  spec.hasWeightScale = call.weight_scale();
+  if (call.scaled())
+    spec.scaling = MatmulScales::Tensors; // until describeFormats has found of which kind they are
+  spec.accumulate = call.accumulate();
+  spec.gelu = call.gelu();
+  spec.savesSums = call.saves_sums();
+  const size_t count = spec.result() + (spec.savesSums ? 2 : 1);
+  site.argumentCount(count, count);
+  describeMatrices(site,
+                   {site.tensor(0, "a"), site.tensor(1, "b"), site.tensor(spec.result(), "c"),
+                    call.transpose_a(), call.transpose_b()},
+                   spec);
+  describeFormats(site, spec);
+  if (spec.savesSums)
+    checkSums(site, spec);
+  if (spec.hasBias)
+    checkBias(site, spec);
   return spec;
 }
