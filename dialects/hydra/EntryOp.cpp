@@ -6,112 +6,150 @@ using namespace mlir;
 
 namespace hydra {
 
-ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
-  Builder &b = parser.getBuilder();
-  StringAttr name;
-  SmallVector<Attribute> names, shapes, dtypes, defaults, dims;
+namespace {
+
+/// The arguments of an entry.
+struct ParsedArguments {
   SmallVector<OpAsmParser::Argument> arguments;
-  auto type = [&]() -> ParseResult {
-    OpAsmParser::Argument &a = arguments.emplace_back();
-    if (parser.parseArgument(a) || parser.parseColon())
+  SmallVector<Attribute> names, shapes, dtypes, defaults;
+
+  /// One more: `%name: [B, S] i32`, or with a static type, and maybe `= value`.
+  ParseResult parse(OpAsmParser &parser);
+
+private:
+  ParseResult parseType(OpAsmParser &parser, Type &type);
+};
+
+} // namespace
+
+/// Static, or a shape of expressions and the type of its elements.
+ParseResult ParsedArguments::parseType(OpAsmParser &parser, Type &type) {
+  Builder &b = parser.getBuilder();
+  SMLoc loc = parser.getCurrentLocation();
+  OptionalParseResult bound = parser.parseOptionalType(type);
+  if (bound.has_value()) {
+    if (failed(*bound))
       return failure();
-    names.push_back(b.getStringAttr(a.ssaName.name.drop_front()));
-    SMLoc loc = parser.getCurrentLocation();
-    Type elements;
-    OptionalParseResult bound = parser.parseOptionalType(elements);
-    if (bound.has_value()) {
-      if (failed(*bound))
-        return failure();
-      if (std::string problem = checkTensorType(elements); !problem.empty())
-        return parser.emitError(loc)
-               << problem << "; expected a shape like [B, S] or a static tensor type";
-      auto tensor = cast<RankedTensorType>(elements);
-      a.type = elements;
-      shapes.push_back(b.getI64ArrayAttr(tensor.getShape()));
-      dtypes.push_back(TypeAttr::get(tensor.getElementType()));
-      return success();
-    }
-    ArrayAttr shape;
-    if (parseExprList(parser, shape) || parser.parseType(elements))
-      return failure();
-    a.type = AnyType::get(parser.getContext());
-    shapes.push_back(shape);
-    dtypes.push_back(TypeAttr::get(elements));
+    if (std::string problem = checkTensorType(type); !problem.empty())
+      return parser.emitError(loc)
+             << problem << "; expected a shape like [B, S] or a static tensor type";
+    auto tensor = cast<RankedTensorType>(type);
+    shapes.push_back(b.getI64ArrayAttr(tensor.getShape()));
+    dtypes.push_back(TypeAttr::get(tensor.getElementType()));
     return success();
-  };
-  auto argument = [&]() -> ParseResult {
-    defaults.push_back(b.getUnitAttr());
-    if (type())
-      return failure();
-    return failed(parser.parseOptionalEqual()) ? success() : parseExpr(parser, defaults.back());
-  };
-  auto dim = [&]() -> ParseResult {
+  }
+  ArrayAttr shape;
+  Type elements;
+  if (parseExprList(parser, shape) || parser.parseType(elements))
+    return failure();
+  type = AnyType::get(parser.getContext());
+  shapes.push_back(shape);
+  dtypes.push_back(TypeAttr::get(elements));
+  return success();
+}
+
+ParseResult ParsedArguments::parse(OpAsmParser &parser) {
+  Builder &b = parser.getBuilder();
+  OpAsmParser::Argument &argument = arguments.emplace_back();
+  if (parser.parseArgument(argument) || parser.parseColon())
+    return failure();
+  names.push_back(b.getStringAttr(argument.ssaName.name.drop_front()));
+  defaults.push_back(b.getUnitAttr());
+  if (parseType(parser, argument.type))
+    return failure();
+  return failed(parser.parseOptionalEqual()) ? success() : parseExpr(parser, defaults.back());
+}
+
+/// `keyword(word)`, if it is there: the attribute of that name.
+template <typename EnumAttr>
+static ParseResult parseOptionalWord(OpAsmParser &parser, OperationState &state,
+                                     StringRef keyword) {
+  using Enum = decltype(EnumAttr().getValue());
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  StringRef word;
+  SMLoc loc;
+  if (parser.parseLParen() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word) ||
+      parser.parseRParen())
+    return failure();
+  std::optional<Enum> value = symbolizeEnum<Enum>(word);
+  if (!value)
+    return parser.emitError(loc) << "unknown " << keyword << " '" << word << "' of a program";
+  state.addAttribute(keyword, EnumAttr::get(parser.getContext(), *value));
+  return success();
+}
+
+/// `keyword` and an attribute in its own syntax, if they are there: the attribute of that name.
+template <typename Attr>
+static ParseResult parseOptionalAttr(OpAsmParser &parser, OperationState &state,
+                                     StringRef keyword) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  Attr attribute;
+  if (parser.parseCustomAttributeWithFallback(attribute))
+    return failure();
+  state.addAttribute(keyword, attribute);
+  return success();
+}
+
+/// `ids(0, 1)`, if it is there.
+static ParseResult parseOptionalIds(OpAsmParser &parser, OperationState &state) {
+  if (failed(parser.parseOptionalKeyword("ids")))
+    return success();
+  SmallVector<int64_t> ids;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                     [&] { return parser.parseInteger(ids.emplace_back()); }))
+    return failure();
+  state.addAttribute("ids", parser.getBuilder().getDenseI64ArrayAttr(ids));
+  return success();
+}
+
+/// `dims(B, S)`, if it is there: symbols of the entry itself.
+static ParseResult parseOptionalDims(OpAsmParser &parser, SmallVectorImpl<Attribute> &dims) {
+  if (failed(parser.parseOptionalKeyword("dims")))
+    return success();
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&]() -> ParseResult {
     StringRef word;
     if (parser.parseKeyword(&word))
       return failure();
-    dims.push_back(b.getStringAttr(word));
+    dims.push_back(parser.getBuilder().getStringAttr(word));
     return success();
-  };
-  if (parser.parseSymbolName(name) ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, argument))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("dims")) &&
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, dim))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("stage"))) {
-    StringRef word;
-    SMLoc loc;
-    if (parser.parseLParen() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word) ||
-        parser.parseRParen())
-      return failure();
-    std::optional<ProgramStage> stage = symbolizeProgramStage(word);
-    if (!stage)
-      return parser.emitError(loc) << "unknown stage '" << word << "' of a program";
-    state.addAttribute("stage", ProgramStageAttr::get(parser.getContext(), *stage));
-  }
-  if (succeeded(parser.parseOptionalKeyword("role"))) {
-    StringRef word;
-    SMLoc loc;
-    if (parser.parseLParen() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word) ||
-        parser.parseRParen())
-      return failure();
-    std::optional<ProgramRole> role = symbolizeProgramRole(word);
-    if (!role)
-      return parser.emitError(loc) << "unknown role '" << word << "' of a program";
-    state.addAttribute("role", ProgramRoleAttr::get(parser.getContext(), *role));
-  }
-  if (succeeded(parser.parseOptionalKeyword("ids"))) {
-    SmallVector<int64_t> ids;
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
-                                       [&] { return parser.parseInteger(ids.emplace_back()); }))
-      return failure();
-    state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
-  }
-  if (succeeded(parser.parseOptionalKeyword("scan"))) {
-    ScanAttr scan;
-    if (parser.parseCustomAttributeWithFallback(scan))
-      return failure();
-    state.addAttribute("scan", scan);
-  }
-  if (succeeded(parser.parseOptionalKeyword("rows"))) {
-    RowsAttr rows;
-    if (parser.parseCustomAttributeWithFallback(rows))
-      return failure();
-    state.addAttribute("rows", rows);
-  }
+  });
+}
+
+/// The block of arguments and operations, which ends in hydra.return.
+static ParseResult parseEntryBody(OpAsmParser &parser, OperationState &state, StringRef name,
+                                  ArrayRef<OpAsmParser::Argument> arguments) {
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
   if (body->empty())
     body->emplaceBlock();
   if (body->front().empty() || !isa<ReturnOp>(body->front().back()))
-    return parser.emitError(parser.getNameLoc())
-           << "@" << name.getValue() << " does not end in hydra.return";
+    return parser.emitError(parser.getNameLoc()) << "@" << name << " does not end in hydra.return";
+  return success();
+}
+
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  StringAttr name;
+  SmallVector<Attribute> dims;
+  ParsedArguments parsed;
+  if (parser.parseSymbolName(name) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                     [&] { return parsed.parse(parser); }) ||
+      parseOptionalDims(parser, dims) ||
+      parseOptionalWord<ProgramStageAttr>(parser, state, "stage") ||
+      parseOptionalWord<ProgramRoleAttr>(parser, state, "role") ||
+      parseOptionalIds(parser, state) || parseOptionalAttr<ScanAttr>(parser, state, "scan") ||
+      parseOptionalAttr<RowsAttr>(parser, state, "rows") ||
+      parseEntryBody(parser, state, name.getValue(), parsed.arguments))
+    return failure();
   state.addAttribute("sym_name", name);
-  state.addAttribute("arg_names", b.getArrayAttr(names));
-  state.addAttribute("arg_shapes", b.getArrayAttr(shapes));
-  state.addAttribute("arg_dtypes", b.getArrayAttr(dtypes));
-  state.addAttribute("arg_defaults", b.getArrayAttr(defaults));
+  state.addAttribute("arg_names", b.getArrayAttr(parsed.names));
+  state.addAttribute("arg_shapes", b.getArrayAttr(parsed.shapes));
+  state.addAttribute("arg_dtypes", b.getArrayAttr(parsed.dtypes));
+  state.addAttribute("arg_defaults", b.getArrayAttr(parsed.defaults));
   state.addAttribute("dims", b.getArrayAttr(dims));
   return success();
 }
