@@ -5,11 +5,14 @@
 #include "runtime/cuda/DeviceLibrary.h"
 #include "runtime/cuda/GraphProfile.h"
 #include "runtime/cuda/KernelCode.h"
+#include "runtime/cuda/MatmulRate.h"
 #include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/NodeBuilder.h"
+#include "runtime/cuda/NodeRunner.h"
 #include "runtime/cuda/Nvml.h"
 #include "runtime/cuda/StartedRuns.h"
 #include "runtime/cuda/Transfers.h"
+#include "runtime/cuda/TunedPlan.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/Mesh.h"
@@ -18,7 +21,6 @@
 #include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Integers.h"
-#include "runtime/support/KernelArguments.h"
 #include "runtime/support/ParallelFor.h"
 #include "runtime/support/Shown.h"
 
@@ -88,8 +90,8 @@ public:
     }
     if (options.oneStream)
       leaveStreams();
-    allocateWorkspaces();
-    checkTuning();
+    runner.allocate(programs, device.streams.size(), file.origin());
+    checkTunedFor(file, machine());
     meetRanks();
     device.wait("cannot prepare the plan");
   }
@@ -98,21 +100,13 @@ public:
     for (const DeviceMemory &segment : segments)
       fillRandomly(device, segment.get(), segment.size());
     Tuner tuner(
-        file, device, library, [this](const Node &node, CUstream stream) { runNode(node, stream); },
+        file, device, library,
+        [this](const Node &node, CUstream stream) { runner.run(node, stream); },
         options.allowNondeterministic);
-    for (size_t p = 0; p < programs.size(); ++p) {
-      if (isSafeForm(plan, static_cast<uint32_t>(p)))
-        continue; // it stays as hydrac wrote it
-      std::vector<StepT *> steps;
-      collectSteps(content.programs[p]->blocks, steps);
-      tuner.tune(programs[p], steps);
-    }
-    auto tunedFor = std::make_unique<KeyValueT>();
-    tunedFor->key = kTunedKey;
-    tunedFor->value = tuningText();
-    std::erase_if(content.header->options, [](const auto &o) { return o->key == kTunedKey; });
-    content.header->options.push_back(std::move(tunedFor));
-    noteTuning(content);
+    for (size_t p = 0; p < programs.size(); ++p)
+      if (!isSafeForm(plan, static_cast<uint32_t>(p))) // which stays as hydrac wrote it
+        tuner.tune(programs[p], stepsInOrder(*content.programs[p]));
+    noteTunedFor(content, machine());
     return tuner.report();
   }
 
@@ -266,29 +260,7 @@ public:
   }
 
   std::optional<double> matmulRate() override {
-    constexpr int64_t size = 8192;
-    constexpr size_t bytes = size * size * 2;
-    size_t free = 0, total = 0;
-    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
-    if (free < 3 * bytes + CublasLt::kWorkspaceBytes)
-      return std::nullopt;
-    const DeviceMemory a(bytes, "matmul"), b(bytes, "matmul"), c(bytes, "matmul"),
-        scratch(CublasLt::kWorkspaceBytes, "matmul");
-    for (const DeviceMemory *memory : {&a, &b})
-      fillRandomly(device, memory->get(), bytes);
-    const MatmulOperand operand{support::DType::BF16, {}, size, 1};
-    const MatmulOperand transposed{support::DType::BF16, {}, 1, size};
-    MatmulSpec spec;
-    spec.m = spec.n = spec.k = size;
-    spec.a = operand;
-    spec.b = transposed;
-    spec.c = operand;
-    const CudaMatmul matmul(library.matmuls(), spec, {}, false);
-    const std::array addresses = {a.get(), b.get(), c.get()};
-    const double seconds = 1e-6 * medianMicroseconds(device, [&] {
-                             matmul.run(addresses, scratch.get(), device.stream);
-                           });
-    return 2.0 * size * size * size / seconds;
+    return measureMatmulRate(device, library.matmuls());
   }
 
   std::unique_ptr<DeviceWatch> watch() override {
@@ -320,7 +292,7 @@ public:
   }
   std::vector<std::pair<std::string, std::string>> describe() const override {
     size_t workspaceBytes = 0;
-    for (const DeviceMemory &workspace : workspaces)
+    for (const DeviceMemory &workspace : runner.workspaces())
       workspaceBytes += workspace.size();
     std::vector<std::pair<std::string, std::string>> rows = {
         {"device", fmt::format("cuda:{}, {}", options.device, deviceName())},
@@ -378,49 +350,13 @@ private:
     return true;
   }
 
-  /// In the order of nodes, those of a loop once for every iteration; null for switches.
-  static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
-                           std::vector<StepT *> &steps) {
-    for (const auto &block : blocks) {
-      if (const LoopT *loop = block->node.AsLoop()) {
-        for (uint64_t i = 0; i < loop->count; ++i)
-          collectSteps(loop->blocks, steps);
-        continue;
-      }
-      steps.push_back(block->node.AsStep());
-      if (const SwitchT *choice = block->node.AsSwitch())
-        for (const auto &entry : choice->cases)
-          collectSteps(entry->blocks, steps);
-    }
-  }
-
-  /// Of a plan with safe forms, which are not tuned.
-  static void noteTuning(PlanT &content) {
-    constexpr const char *name = "tuned-kernels";
-    std::vector<std::unique_ptr<OptimizationT>> &all = content.optimizations;
-    if (all.empty() || std::ranges::any_of(all, [&](const auto &one) { return one->name == name; }))
-      return;
-    all.push_back(std::make_unique<OptimizationT>());
-    all.back()->name = name;
-    all.back()->fast = "on";
-    all.back()->safe = "off";
-  }
-
-  std::string tuningText() const { return fmt::format("{}, {}", device.name, library.versions()); }
-
-  void checkTuning() const {
-    for (const KeyValue *option : *plan.header()->options())
-      if (option->key()->string_view() == kTunedKey &&
-          !option->value()->str().starts_with(tuningText())) // it may name what it did not choose
-        fail("{}: tuned for {}, but this is {}; tune the plan again, or use it as hydrac wrote it",
-             file.origin(), option->value()->string_view(), tuningText());
-  }
+  /// What tuning is measured on: the device and the libraries.
+  std::string machine() const { return fmt::format("{}, {}", device.name, library.versions()); }
 
   //---- Loading -----------------------------------------------------------------------------------
 
   void checkMemory() const {
-    size_t free = 0, total = 0;
-    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
+    const auto [free, total] = device.memory();
     const uint64_t needed = plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() +
                             CublasLt::kWorkspaceBytes * device.streams.size();
     if (needed > free)
@@ -449,18 +385,6 @@ private:
     return host->get() + entry.offset() + begin;
   }
 
-  /// Memory that the libraries' functions work in, for each stream what its largest needs.
-  void allocateWorkspaces() {
-    workspaces.resize(device.streams.size());
-    std::vector<size_t> needed(workspaces.size(), 0);
-    for (const CudaProgram &program : programs)
-      for (const Node &node : program.nodes)
-        if (node.call)
-          needed[node.stream] = std::max(needed[node.stream], node.call->workspaceBytes());
-    for (size_t i = 0; i < needed.size(); ++i)
-      workspaces[i] = DeviceMemory(needed[i], file.origin());
-  }
-
   /// The order of lists is one that streams and events allow.
   void leaveStreams() {
     for (CudaProgram &program : programs)
@@ -478,18 +402,12 @@ private:
   }
 
   void connectRanks() {
-    const size_t before = freeMemory();
+    const size_t before = device.memory().free;
     nccl = std::make_unique<Nccl>(plan, *options.ranks);
     for (const DeviceMemory &segment : segments)
       nccl->share(segment);
     library.useRanks(*nccl);
-    ncclBytes = before - std::min(before, freeMemory());
-  }
-
-  static size_t freeMemory() {
-    size_t free = 0, total = 0;
-    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
-    return free;
+    ncclBytes = before - std::min(before, device.memory().free);
   }
 
   /// Every collective once, on memory that holds nothing yet: NCCL connects what a call needs when
@@ -500,7 +418,7 @@ private:
     for (const CudaProgram &program : programs)
       for (const Node &node : program.nodes)
         if (meetsRanks(node))
-          runNode(node, device.stream);
+          runner.run(node, device.stream);
     for (const auto &[tensor, value] : coordinateTensors(plan, options.ranks->rank()))
       write(tensor, std::as_bytes(std::span(&value, 1)));
     {
@@ -535,46 +453,9 @@ private:
     const CUdeviceptr transient = segments[static_cast<size_t>(SegmentKind::transient)].get();
     for (const auto &[begin, end] : unwrittenBytes(plan, *plan.programs()->Get(number)))
       fill(transient + begin, end - begin);
-    for (const DeviceMemory &workspace : workspaces)
+    for (const DeviceMemory &workspace : runner.workspaces())
       if (workspace.size() > 0)
         fill(workspace.get(), workspace.size());
-  }
-
-  /// On the node's own stream when capturing; else all on one, in the order of the list.
-  void runNode(const Node &node, CUstream stream, bool early = false) {
-    if (node.call) {
-      node.call->run(node.args, workspaces[node.stream].get(), stream);
-      return;
-    }
-    const bool table = node.kernel->instances() > 1;
-    const size_t parameters = table ? 1 : node.args.size();
-    std::array<void *, support::kMostKernelArguments> pointers; // the plan was verified
-    for (size_t i = 0; i < parameters; ++i)
-      pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
-    const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attribute.value.programmaticStreamSerializationAllowed = 1;
-    CUlaunchConfig config{};
-    config.gridDimX = node.blocks;
-    config.gridDimY = table ? node.instances : grid.y();
-    config.gridDimZ = grid.z();
-    config.blockDimX = block.x();
-    config.blockDimY = block.y();
-    config.blockDimZ = block.z();
-    config.sharedMemBytes = node.kernel->shared_bytes();
-    config.hStream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
-    driver().check(driver().cuLaunchKernelEx(&config, node.function, pointers.data(), nullptr),
-                   placeOf(node));
-  }
-
-  std::string placeOf(const Node &node) const {
-    const Location &at = *plan.locations()->Get(node.step->location());
-    return fmt::format("step {} (layer {}, {}:{}:{})", shown(node.step->name()->string_view()),
-                       node.step->layer(), shown(plan.files()->Get(at.file())->string_view()),
-                       at.line(), at.column());
   }
 
   /// One after the other; of a switch the case that the device's number says.
@@ -603,14 +484,14 @@ private:
       program.events[2 * number].record(device.stream);
     }
     const double launchBegin = profiling ? clock() : 0;
-    runNode(node, device.stream);
+    runner.run(node, device.stream);
     if (profiling) {
       node.hostSeconds += clock() - launchBegin;
       program.events[2 * number + 1].record(device.stream);
       program.ran[number] = true;
     }
     if (options.check)
-      device.wait(placeOf(node));
+      device.wait(runner.placeOf(node));
   }
 
   void takeTimes(CudaProgram &program) {
@@ -642,12 +523,10 @@ private:
       records.beginGraph();
       note = [&](const Node &node, CUstream stream) { records.note(program, node, stream, known); };
     }
-    program.graph =
-        Capture(
-            device, program,
-            [this](const Node &node, CUstream stream, bool early) { runNode(node, stream, early); },
-            note)
-            .record();
+    const Capture::RunNode run = [this](const Node &node, CUstream stream, bool early) {
+      runner.run(node, stream, early);
+    };
+    program.graph = Capture(device, program, run, note).record();
   }
 
   const PlanFile &file;
@@ -657,7 +536,7 @@ private:
   Device device;
   std::array<DeviceMemory, 2> segments; // by SegmentKind, those of the device
   std::optional<HostMemory> host;
-  std::vector<DeviceMemory> workspaces; // by stream
+  NodeRunner runner{plan};
   std::optional<Transfers> transfers;
   std::optional<KernelCode> code;
   std::unique_ptr<Nccl> nccl; // of a plan with a mesh

@@ -91,6 +91,13 @@ Device::~Device() {
     driver().cuDevicePrimaryCtxRelease(device);
 }
 
+Device::Memory Device::memory() const {
+  Memory memory;
+  driver().check(driver().cuMemGetInfo(&memory.free, &memory.total),
+                 "cannot ask the GPU for its memory");
+  return memory;
+}
+
 int Device::attribute(CUdevice_attribute which) const {
   int value = 0;
   driver().check(driver().cuDeviceGetAttribute(&value, which, device), "cannot ask the GPU");

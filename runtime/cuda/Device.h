@@ -81,6 +81,12 @@ public:
   /// To pinned memory; returns before it is done.
   void beginDownload(CUdeviceptr from, std::span<std::byte> bytes) const;
 
+  /// Bytes of its memory that are free, and that there are.
+  struct Memory {
+    size_t free = 0, total = 0;
+  };
+  Memory memory() const;
+
   int attribute(CUdevice_attribute which) const;
   /// Such as `0000:3b:00.0`.
   std::string busId() const;

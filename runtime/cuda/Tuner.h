@@ -10,10 +10,6 @@
 
 namespace hydra::runtime::cuda {
 
-/// Numbers of algorithms mean something only on the device and with the libraries they were found
-/// on: this option of a tuned plan's header names them.
-inline constexpr const char *kTunedKey = "tuned";
-
 /// bf16 numbers around 1 in every byte: zeros would need less power and run faster.
 void fillRandomly(const Device &device, CUdeviceptr to, size_t size);
 
