@@ -3,10 +3,11 @@
 #include "dialects/hydra/LossLimit.h"
 #include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/OutputNames.h"
-#include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/GradientNorms.h"
+#include "passes/differentiate/LabelCounts.h"
 #include "passes/differentiate/LossScaling.h"
+#include "passes/differentiate/ProgramOutputs.h"
 #include "passes/differentiate/UpdateGuard.h"
 #include "passes/differentiate/WeightAverage.h"
 
@@ -31,40 +32,6 @@ constexpr StringLiteral kUpdateCount = "step";
 /// What the losses of a step over micro-batches add up to. Where there is no limit, and no ranks
 /// that tell it, they only have to be finite: 0 then, or infinity behind one that is not.
 constexpr StringLiteral kLossSum = "loss.sum";
-
-/// What a program returns besides gradients.
-struct Outputs {
-  SmallVector<Attribute> names, updated;
-  SmallVector<Value> values, updates;
-
-  static Outputs of(ReturnOp end) {
-    Outputs outputs;
-    const size_t named =
-        end.getOutputNames().size() - (end.getGradients() ? end.getGradients()->size() : 0);
-    outputs.names.assign(end.getOutputNames().begin(), end.getOutputNames().begin() + named);
-    llvm::append_range(outputs.values, end.getOutputs().take_front(named));
-    llvm::append_range(outputs.updated, end.getUpdated());
-    llvm::append_range(outputs.updates, end.getUpdates());
-    return outputs;
-  }
-  void give(OpBuilder &b, StringRef name, Value value) {
-    names.push_back(b.getStringAttr(name));
-    values.push_back(value);
-  }
-  void set(Operation *variable, Value value) {
-    updated.push_back(FlatSymbolRefAttr::get(SymbolTable::getSymbolName(variable)));
-    updates.push_back(value);
-  }
-  void returnFrom(ReturnOp end) const {
-    Builder b(end.getContext());
-    SmallVector<Value> all = values;
-    llvm::append_range(all, updates);
-    end.getValuesMutable().assign(all);
-    end.setOutputNamesAttr(b.getArrayAttr(names));
-    end.setUpdatedAttr(b.getArrayAttr(updated));
-    end.removeGradientsAttr();
-  }
-};
 
 struct Optimizer : impl::OptimizerBase<Optimizer> {
   using OptimizerBase::OptimizerBase;
@@ -238,7 +205,7 @@ private:
   /// Adds the numbers of a step, and outputs that show them. `loss` guards, or the sum of those of
   /// all micro-batches, and the norm where one is computed.
   Step numbersOf(OpBuilder &b, Location loc, EntryOp entry, const Gradients &gradients, Value rate,
-                 Value loss, Outputs &outputs) {
+                 Value loss, ProgramOutputs &outputs) {
     const auto scalar = RankedTensorType::get({}, b.getF32Type());
     const auto give = [&](const Twine &name, Value value) { outputs.give(b, name.str(), value); };
     Step step;
@@ -304,7 +271,7 @@ private:
 
   /// The update of a parameter, of what its optimizer keeps for it, and of its average.
   LogicalResult updateParameter(OpBuilder &b, Location loc, ParamOp param, Value gradient,
-                                Step &step, Outputs &outputs) {
+                                Step &step, ProgramOutputs &outputs) {
     FailureOr<GroupOp> group = groupOf(param);
     if (failed(group))
       return failure();
@@ -355,7 +322,7 @@ private:
   /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
   /// all that is updated already: by the loss, or the sum of those of all micro-batches, and by the
   /// norm where one is computed.
-  LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
+  LogicalResult update(OpBuilder &b, EntryOp entry, ProgramOutputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = ofUpdate(entry.getLoc());
     const auto scalar = RankedTensorType::get({}, b.getF32Type());
@@ -381,7 +348,7 @@ private:
   }
 
   /// What scales the loss changes with every step, finite or not, unless the step is held.
-  LogicalResult adapt(OpBuilder &b, Location loc, const Step &step, Outputs &outputs) {
+  LogicalResult adapt(OpBuilder &b, Location loc, const Step &step, ProgramOutputs &outputs) {
     auto i32 = RankedTensorType::get({}, b.getI32Type());
     FailureOr<StateOp> age = lossScaling(model, "loss_scale.age", loc, i32, 0.0);
     if (failed(age))
@@ -399,7 +366,8 @@ private:
   }
 
   /// Only updates that are applied count.
-  LogicalResult countUpdate(OpBuilder &b, Location loc, Value count, Value ok, Outputs &outputs) {
+  LogicalResult countUpdate(OpBuilder &b, Location loc, Value count, Value ok,
+                            ProgramOutputs &outputs) {
     FailureOr<StateOp> counter = state(kUpdateCount, build::typeOf(count), loc,
                                        InitAttr::get(&getContext(), InitKind::constant,
                                                      {Builder(&getContext()).getI64IntegerAttr(1)}),
@@ -416,7 +384,7 @@ private:
       scaleSavedGradients(entry, lossScale);
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
-    Outputs outputs = Outputs::of(end);
+    ProgramOutputs outputs = ProgramOutputs::of(end);
     auto gradientOf = [&](ParamOp param) { return ofRank(b, param, finalGradient(end, param)); };
     if (failed(update(b, entry, outputs, end.getOutput(kLossOutput), gradientOf)))
       return failure();
@@ -431,12 +399,16 @@ private:
   /// apart until the update is applied.
   LogicalResult accumulate(EntryOp entry) {
     ReturnOp end = entry.getReturn();
-    if (failed(checkLossesOfLoops(entry)) || failed(divideByWholeStep(entry)))
+    FailureOr<SmallVector<StateOp>> counts = divideByLabelsOfStep(
+        entry, nameIn(entry, "count"), accum,
+        [&](const Twine &name, Location loc) { return sumOverStep(name, loc); });
+    if (failed(counts))
       return failure();
+    stepSums.insert_range(*counts);
     if (StateOp lossScale = lossScaleOf(model))
       scaleSavedGradients(entry, lossScale);
     OpBuilder b(end);
-    Outputs outputs = Outputs::of(end);
+    ProgramOutputs outputs = ProgramOutputs::of(end);
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
       FailureOr<StateOp> next = pendingOf(cast<FlatSymbolRefAttr>(symbol).getAttr());
       if (failed(next))
@@ -501,82 +473,6 @@ private:
     return next;
   }
 
-  /// Losses in a loop divide by the labels of their chunk, of which no sum over the step is known.
-  static LogicalResult checkLossesOfLoops(EntryOp entry) {
-    SmallVector<EntryOp> bodies;
-    entry.walk([&](LoopOp loop) { bodies.push_back(loop.getEntry()); });
-    for (EntryOp body : bodies) {
-      CountedLossOpInterface counts;
-      body.walk([&](CountedLossOpInterface loss) {
-        if (!loss.getCount())
-          counts = loss;
-      });
-      if (counts)
-        return counts.emitOpError(
-            "counts the labels of a step's micro-batches in a loop; expected --accum=1");
-      if (failed(checkLossesOfLoops(body)))
-        return failure();
-    }
-    return success();
-  }
-
-  /// Lets losses divide by the labels that count in the whole step, divided by the number of
-  /// micro-batches, which a program before the first of them sums up.
-  LogicalResult divideByWholeStep(EntryOp entry) {
-    llvm::MapVector<Value, SmallVector<CountedLossOpInterface>> losses; // by their labels
-    entry.walk([&](CountedLossOpInterface loss) {
-      if (!loss.getCount())
-        losses[loss.getLabels()].push_back(loss);
-    });
-    if (losses.empty())
-      return success();
-    Location loc = withCategory(ofUpdate(losses.front().second.front()->getLoc(), Phase::loss),
-                                Category::logits);
-    OpBuilder b(entry);
-    SmallVector<StateOp> counts;
-    for (size_t i = 0; i < losses.size(); ++i) {
-      FailureOr<StateOp> count = sumOverStep("labels." + Twine(i), loc);
-      if (failed(count))
-        return failure();
-      counts.push_back(*count);
-      stepSums.insert(*count);
-    }
-    const std::string name = nameIn(entry, "count");
-    if (failed(checkProgramName(model, name)))
-      return failure();
-    // The program is what of this one leads to the labels.
-    IRMapping mapping;
-    auto counter = cast<EntryOp>(b.clone(*entry, mapping));
-    counter.setSymName(name);
-    counter.setStage(ProgramStage::count);
-    OpBuilder inside(counter.getReturn());
-    Outputs sums;
-    for (auto [labels, count] : llvm::zip(llvm::make_first_range(losses), counts)) {
-      Value there = mapping.lookup(labels);
-      Value flat = build::reshape(inside, loc, there, {build::typeOf(there).getNumElements()});
-      Value here = RowLoss::countOf(inside, loc, flat);
-      sums.set(count, AddOp::create(inside, loc, read(inside, count), here));
-    }
-    sums.returnFrom(counter.getReturn());
-    for (auto mark : llvm::make_early_inc_range(counter.getBody().getOps<BoundaryOp>()))
-      mark.erase();
-    eraseDead(counter.getBody().front());
-    for (unsigned i = counter.getBody().getNumArguments(); i-- > 0;)
-      if (counter.getBody().getArgument(i).use_empty())
-        counter.eraseArgument(i);
-
-    b.setInsertionPointToStart(&entry.getBody().front());
-    for (auto [list, count] : llvm::zip(llvm::make_second_range(losses), counts)) {
-      Value total = read(b, count);
-      Value one = build::constant(b, loc, total.getType(), 1.0);
-      Value parts = build::constant(b, loc, total.getType(), static_cast<double>(accum));
-      Value share = DivOp::create(b, loc, MaxOp::create(b, loc, total, one), parts);
-      for (CountedLossOpInterface loss : list)
-        loss.divideBy(share);
-    }
-    return success();
-  }
-
   /// The program that uses and clears what the micro-batches have left.
   LogicalResult apply(EntryOp first) {
     if (failed(checkProgramName(model, "apply")))
@@ -589,10 +485,10 @@ private:
                         ProgramStageAttr::get(b.getContext(), ProgramStage::apply),
                         ProgramRoleAttr(), b.getDenseI64ArrayAttr({}), ScanAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
-    auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr(),
-                                ArrayAttr());
+    auto end =
+        ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr(), ArrayAttr());
     b.setInsertionPoint(end);
-    Outputs outputs, cleared;
+    ProgramOutputs outputs, cleared;
     Value loss;
     auto clear = [&](StateOp sum) {
       cleared.set(sum, build::constant(b, sum.getLoc(), sum.getBoundType(), 0.0));
