@@ -33,62 +33,10 @@ public:
         nextScratch(places.reductionScratch()) {}
 
   LoopKernel write() {
-    for (auto [buffer, registers] : places.registers())
-      hold(cast<plan::BufferOp>(buffer), registers);
-    for (plan::BufferOp buffer : places.carriedBuffers())
-      carry(buffer, *places.sharedForm(buffer));
-    for (const auto &[value, tile] : places.chunks())
-      moveTile(value, tile);
-    for (const LoopTile &tile : places.chunksOutside())
-      ask(tile);
-    std::string body;
-    for (auto [number, step] : llvm::enumerate(steps)) {
-      if (waits[number] == LoopWait::Block)
-        body += barrier(number);
-      else if (waits[number] == LoopWait::Warp)
-        body += "__syncwarp();\n";
-      body += textOf(step);
-    }
-    if (!fetches.empty() || !stores.empty())
-      body += barrier(steps.size());
-    if (!fetches.empty()) // of chunks that were stored just now
-      body += barrier(steps.size());
-    for (const Begun &move : begun)
-      body += move.text(move.next, move.turns);
-    std::string advance, ready; // what is waited for in front of an iteration
-    if (fetched > 0) {
-      const std::string expect = formatv("expectFetches(fetches, {0});\n", fetched);
-      declarations +=
-          formatv("const uint32 fetches = sharedAddress(shared + {0});\n", places.fetchBarrier());
-      firstChunks = "prepareFetches(fetches);\n" + expect + firstChunks;
-      turn = formatv("if (iteration + 1 < {0})\n", count).str() + expect + turn;
-      ready += "waitForFetches(fetches, iteration);\n";
-    }
-    if (waitsForPieces)
-      ready += "waitForPieces();\n";
-    for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
-      for (auto &[place, name] : outside)
-        if (place.first == value)
-          advance +=
-              formatv("{0} += {1};\n", name, stride / elementBytes(typeOf(value).getElementType()));
+    bringTensors();
+    const std::string body = bodyText(), ready = readyText(), advance = advanceText();
     LoopKernel kernel;
-    std::string parameters;
-    for (auto [i, value] : llvm::enumerate(arguments)) {
-      parameters +=
-          formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
-      kernel.access.push_back(plan::kRead);
-    }
-    for (const plan::BufferUse &use : plan::usesOf(loop))
-      for (auto [value, access] : llvm::zip(arguments, kernel.access))
-        if (use.writes && plan::sameElements(value, use.value))
-          access = plan::kUpdate;
-    for (auto [value, access] : llvm::zip(arguments, kernel.access))
-      if (bufferOfIteration(value)) // written before it is read
-        access = plan::kWrite;
-    for (plan::BufferOp buffer : places.carriedBuffers())
-      kernel.access[argument(buffer)] = plan::kUpdate;
-    for (Operation *buffer : llvm::make_first_range(places.registers()))
-      kernel.access[argument(cast<plan::BufferOp>(buffer))] = plan::kUpdate;
+    kernel.access = accessOfArguments();
     kernel.text =
         formatv("({0}) {{\n"
                 "extern __shared__ __align__(128) unsigned char shared[];\n"
@@ -96,8 +44,8 @@ public:
                 "{10}{1}{2}{3}"
                 "for (int iteration = 0; iteration < {4}; ++iteration) {{\n"
                 "{5}__syncthreads();\n{6}{7}{8}}\n{9}}",
-                parameters, declarations, carryIn, firstChunks, count, ready, turn, body, advance,
-                carryOut.empty() ? "" : "__syncthreads();\n" + carryOut, ownIterations())
+                parametersText(), declarations, carryIn, firstChunks, count, ready, turn, body,
+                advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut, ownIterations())
             .str();
     kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(loop, v); });
     kernel.blocks = slices;
@@ -138,6 +86,90 @@ private:
     return formatv("const int begin = blockIdx.y * {0};\n"
                    "const int iterations = min({0}, {1} - begin);\n",
                    each, loop.getCount());
+  }
+
+  /// What is carried, and chunks: to where steps find them.
+  void bringTensors() {
+    for (auto [buffer, registers] : places.registers())
+      hold(cast<plan::BufferOp>(buffer), registers);
+    for (plan::BufferOp buffer : places.carriedBuffers())
+      carry(buffer, *places.sharedForm(buffer));
+    for (const auto &[value, tile] : places.chunks())
+      moveTile(value, tile);
+    for (const LoopTile &tile : places.chunksOutside())
+      ask(tile);
+  }
+
+  /// The steps of an iteration, and the copies of chunks that go on beside them.
+  std::string bodyText() {
+    std::string body;
+    for (auto [number, step] : llvm::enumerate(steps)) {
+      if (waits[number] == LoopWait::Block)
+        body += barrier(number);
+      else if (waits[number] == LoopWait::Warp)
+        body += "__syncwarp();\n";
+      body += textOf(step);
+    }
+    if (!fetches.empty() || !stores.empty())
+      body += barrier(steps.size());
+    if (!fetches.empty()) // of chunks that were stored just now
+      body += barrier(steps.size());
+    for (const Begun &move : begun)
+      body += move.text(move.next, move.turns);
+    return body;
+  }
+
+  /// What is waited for in front of an iteration. Where chunks are fetched whole, says in front of
+  /// the first one, and of the fetches for each next one, how many bytes will come.
+  std::string readyText() {
+    std::string ready;
+    if (fetched > 0) {
+      const std::string expect = formatv("expectFetches(fetches, {0});\n", fetched);
+      declarations +=
+          formatv("const uint32 fetches = sharedAddress(shared + {0});\n", places.fetchBarrier());
+      firstChunks = "prepareFetches(fetches);\n" + expect + firstChunks;
+      turn = formatv("if (iteration + 1 < {0})\n", count).str() + expect + turn;
+      ready += "waitForFetches(fetches, iteration);\n";
+    }
+    if (waitsForPieces)
+      ready += "waitForPieces();\n";
+    return ready;
+  }
+
+  /// Moves pointers to what the next iteration has of sequences.
+  std::string advanceText() {
+    std::string advance;
+    for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
+      for (auto &[place, name] : outside)
+        if (place.first == value)
+          advance +=
+              formatv("{0} += {1};\n", name, stride / elementBytes(typeOf(value).getElementType()));
+    return advance;
+  }
+
+  std::string parametersText() const {
+    std::string parameters;
+    for (auto [i, value] : llvm::enumerate(arguments))
+      parameters +=
+          formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
+    return parameters;
+  }
+
+  /// What the kernel does with each argument.
+  SmallVector<int64_t> accessOfArguments() {
+    SmallVector<int64_t> accesses(arguments.size(), plan::kRead);
+    for (const plan::BufferUse &use : plan::usesOf(loop))
+      for (auto [value, access] : llvm::zip(arguments, accesses))
+        if (use.writes && plan::sameElements(value, use.value))
+          access = plan::kUpdate;
+    for (auto [value, access] : llvm::zip(arguments, accesses))
+      if (bufferOfIteration(value)) // written before it is read
+        access = plan::kWrite;
+    for (plan::BufferOp buffer : places.carriedBuffers())
+      accesses[argument(buffer)] = plan::kUpdate;
+    for (Operation *buffer : llvm::make_first_range(places.registers()))
+      accesses[argument(cast<plan::BufferOp>(buffer))] = plan::kUpdate;
+    return accesses;
   }
 
   /// What a step does for its slice.
