@@ -3,11 +3,10 @@
 
 #include "compiler/codegen/cpu/Backend.h"
 #include "compiler/codegen/cpu/RowCodegen.h"
+#include "compiler/codegen/rows/KernelKey.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/xxhash.h"
 
 #include <mutex>
 
@@ -15,46 +14,26 @@ using namespace llvm;
 
 namespace hydra::cpu {
 
-static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
-  os << '[';
-  interleaveComma(numbers, os);
-  os << ']';
-}
-
-/// The symbol is a hash of the key; the rare second key of one hash takes the next number.
-std::string CpuModule::insert(Kernel kernel) {
-  for (uint64_t hash = xxh3_64bits(kernel.key);; ++hash) {
-    std::string symbol = "hydra_" + utohexstr(hash, /*LowerCase=*/true, 16);
-    auto [entry, isNew] = kernels.try_emplace(symbol, kernel);
-    if (isNew || entry->second.key == kernel.key)
-      return symbol;
-  }
-}
-
 std::string CpuModule::add(const RowProgram &program, ArrayRef<Strides> layouts, int64_t grain) {
   Kernel kernel;
-  raw_string_ostream os(kernel.key);
-  os << program.key() << "\ngrain " << grain;
+  kernel.key = program.key() + "\ngrain " + std::to_string(grain);
   for (const Strides &strides : layouts)
-    print(os, strides);
+    rows::addNumbers(kernel.key, strides);
   kernel.program = program;
   kernel.layouts.assign(layouts.begin(), layouts.end());
   kernel.grain = grain;
-  return insert(std::move(kernel));
+  return rows::insertKernel(kernels, kernel);
 }
 
 std::string CpuModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const Strides &strides,
                                   RowType type) {
   Kernel kernel;
-  raw_string_ostream os(kernel.key);
-  os << "combine " << parts << ' ' << static_cast<int>(type);
-  print(os, shape);
-  print(os, strides);
+  kernel.key = rows::combineKey(parts, shape, strides, type);
   kernel.parts = parts;
   kernel.shape.assign(shape);
   kernel.layouts = {strides};
   kernel.type = type;
-  return insert(std::move(kernel));
+  return rows::insertKernel(kernels, kernel);
 }
 
 Expected<std::vector<uint8_t>> CpuModule::compile(const std::string &symbol,

@@ -64,7 +64,6 @@ private:
     llvm::SmallVector<int64_t> shape;
     RowType type = RowType::F32;
   };
-  std::string insert(Kernel kernel);
   /// What the files have, or LLVM made.
   llvm::Expected<std::vector<uint8_t>> compile(const std::string &symbol,
                                                const Kernel &kernel) const;

@@ -1,7 +1,8 @@
 // Collects kernels under symbols made from what they do, and compiles them to PTX.
 #include "compiler/codegen/cuda/PtxModule.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "compiler/codegen/rows/KernelKey.h"
+
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -11,7 +12,6 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <mutex>
@@ -27,35 +27,23 @@ static constexpr StringLiteral kPtxVersion = "+ptx87";
 /// What a text follows from beside its module. To be changed with what makes texts of modules here.
 static constexpr StringLiteral kTextsOf = "PTX 1";
 
-static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
-  os << '[';
-  interleaveComma(numbers, os);
-  os << ']';
-}
-
 std::string PtxModule::insert(Kernel kernel, int64_t instances) {
   kernel.instances = instances;
   if (instances > 1)
     kernel.key += ("\ninstances " + Twine(instances)).str();
-  for (uint64_t hash = xxh3_64bits(kernel.key);; ++hash) {
-    std::string symbol = "hydra_" + utohexstr(hash, /*LowerCase=*/true, 16);
-    auto [entry, isNew] = kernels.try_emplace(symbol, kernel);
-    if (isNew || entry->second.key == kernel.key)
-      return symbol;
-  }
+  return rows::insertKernel(kernels, kernel);
 }
 
 std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
                            ArrayRef<int64_t> alignments, int64_t grain, int64_t counted,
                            int64_t instances) {
   Kernel kernel;
-  raw_string_ostream os(kernel.key);
-  os << program.key() << "\ngrain " << grain;
+  kernel.key = program.key() + "\ngrain " + std::to_string(grain);
   if (counted > 0)
-    os << "\ncounted " << counted;
+    kernel.key += "\ncounted " + std::to_string(counted);
   for (const Strides &strides : layouts)
-    print(os, strides);
-  print(os, alignments);
+    rows::addNumbers(kernel.key, strides);
+  rows::addNumbers(kernel.key, alignments);
   kernel.program = program;
   kernel.layouts.assign(layouts.begin(), layouts.end());
   kernel.alignments = alignments;
@@ -67,10 +55,7 @@ std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
 std::string PtxModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const Strides &strides,
                                   RowType type, int64_t instances) {
   Kernel kernel;
-  raw_string_ostream os(kernel.key);
-  os << "combine " << parts << ' ' << static_cast<int>(type);
-  print(os, shape);
-  print(os, strides);
+  kernel.key = rows::combineKey(parts, shape, strides, type);
   kernel.parts = parts;
   kernel.resultShape.assign(shape);
   kernel.layouts = {strides};
