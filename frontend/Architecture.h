@@ -102,10 +102,6 @@ struct Architecture {
   /// Endings of names that files may hold beside the weights: buffers that follow from the
   /// configuration.
   std::vector<std::string> buffers;
-
-  bool slidesAt(int64_t layer) const {
-    return window > 0 && (slides.empty() || slides[static_cast<size_t>(layer)]);
-  }
 };
 
 } // namespace hydra::frontend

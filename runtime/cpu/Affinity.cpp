@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-
 using namespace hydra::runtime;
 
 namespace {

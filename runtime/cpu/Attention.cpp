@@ -4,7 +4,6 @@
 #include "runtime/cpu/AttentionKernels.h"
 #include "runtime/support/Integers.h"
 
-#include <algorithm>
 #include <type_traits>
 
 using namespace hydra::runtime;

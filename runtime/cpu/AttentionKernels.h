@@ -1,12 +1,9 @@
-// What each build of AttentionKernels.cpp gives, and the tiles that both sides agree on.
+// What each build of AttentionKernels.cpp gives.
 #pragma once
 
 #include "runtime/cpu/Attention.h"
 
 namespace hydra::runtime {
-
-/// Largest attentionBlock.
-constexpr int64_t maxAttentionBlock = 64;
 
 /// Of tensors of T: float, BF16 or F16.
 template <typename T> struct AttentionKernels {

@@ -13,7 +13,6 @@
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Integers.h"
-#include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>

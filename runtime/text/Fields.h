@@ -20,8 +20,6 @@ class Value {
 public:
   Value(const nlohmann::json &json, std::string place) : json(&json), place(std::move(place)) {}
 
-  bool isNull() const { return json->is_null(); }
-  bool isText() const { return json->is_string(); }
   bool isList() const { return json->is_array(); }
   bool isObject() const { return json->is_object(); }
 

@@ -178,7 +178,7 @@ std::string randomCausalModel(uint64_t seed, int64_t dimension) {
   return R"(
       hydra.model @m version 1 {
         hydra.symbols dims(D = )" +
-         std::to_string(dimension) + R"(, V = 97)
+         std::to_string(dimension) + ", V = " + std::to_string(kTextVocabulary) + R"()
         hydra.param @e [V, D] init = normal(1.0)
         hydra.param @n [D] init = normal(1.0)
         hydra.param @w0 [D, D] init = normal(0.5)
