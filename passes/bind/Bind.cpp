@@ -7,12 +7,11 @@
 #include "passes/bind/Bundles.h"
 #include "passes/bind/Calls.h"
 #include "passes/bind/Elementwise.h"
+#include "passes/bind/Ids.h"
 #include "passes/bind/Programs.h"
 #include "passes/bind/Ranks.h"
 #include "passes/bind/Scans.h"
 #include "passes/bind/ValueTags.h"
-
-#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -248,7 +247,7 @@ private:
         failed(dropMissingUpdates(entry.getReturn())))
       return failure();
     eraseUnusedScalars(entry);
-    boundIds(entry);
+    noteIds(entry);
     return success();
   }
 
@@ -306,65 +305,6 @@ private:
     for (unsigned i = entry.getBody().getNumArguments(); i-- > 0;)
       if (entry.getDefault(i) && entry.getBody().getArgument(i).use_empty())
         entry.eraseArgument(i);
-  }
-
-  /// What an argument is used as.
-  struct IdUses {
-    int64_t limit = 0; ///< 0: no ids
-    bool areLookedUp = false, areLabels = false;
-    llvm::SmallSetVector<const void *, 2> tables; ///< in which they are looked up
-  };
-
-  /// Notes which arguments are ids of what, from the operations that read them: themselves, or what
-  /// moves and choices make of them, in scans too. Tokens may be labels of others, and labels be
-  /// looked up: what is both are labels where another argument is looked up in the same table.
-  void boundIds(EntryOp entry) {
-    const SmallVector<IdUses> uses = llvm::map_to_vector(entry.getBody().getArguments(), idUses);
-    const auto haveTokens = [&](const IdUses &labels) {
-      return llvm::any_of(uses, [&](const IdUses &use) {
-        return use.areLookedUp && !use.areLabels &&
-               llvm::any_of(use.tables,
-                            [&](const void *table) { return labels.tables.contains(table); });
-      });
-    };
-    entry.setIds(llvm::map_to_vector(uses, [&](const IdUses &use) {
-      return use.areLabels && (!use.areLookedUp || haveTokens(use)) ? -use.limit : use.limit;
-    }));
-  }
-
-  /// What tells tables apart: parameters by their names, others as values.
-  static const void *identityOf(Value table) {
-    auto use = table.getDefiningOp<UseOp>();
-    return use ? use.getVariableAttr().getAsOpaquePointer() : table.getAsOpaquePointer();
-  }
-
-  static IdUses idUses(BlockArgument argument) {
-    IdUses uses;
-    SetVector<Value> same; // the argument, and what has its numbers among others
-    same.insert(argument);
-    for (size_t i = 0; i < same.size(); ++i)
-      for (OpOperand &use : Value(same[i]).getUses()) {
-        Operation *op = use.getOwner();
-        if (auto user = dyn_cast<IdOpInterface>(op))
-          if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
-            uses.limit = uses.limit ? std::min(uses.limit, range->limit) : range->limit;
-            (range->labels ? uses.areLabels : uses.areLookedUp) = true;
-            if (auto lookup = dyn_cast<EmbeddingOp>(op))
-              uses.tables.insert(identityOf(lookup.getTable()));
-          }
-        auto storage = dyn_cast<StorageOpInterface>(op);
-        bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
-        if (isViewed || isa<BroadcastOp, ConcatOp, PadOp>(op) ||
-            (isa<SelectOp>(op) && use.getOperandNumber() > 0))
-          same.insert(op->getResult(0));
-        else if (isa<ScanBeginOp>(op))
-          same.insert(op->getResult(use.getOperandNumber()));
-        else if (auto layers = dyn_cast<ForOp>(op))
-          same.insert(layers.getBody().getArgument(use.getOperandNumber()));
-        else if (auto loop = dyn_cast<LoopOp>(op))
-          same.insert(loop.getEntry().getBody().getArgument(use.getOperandNumber()));
-      }
-    return uses;
   }
 
   LogicalResult bindBlock(Block &block) {
