@@ -75,52 +75,19 @@ TypedTensor::~TypedTensor() { munmap(bytes, size + 4096); }
 
 void TypedTensor::fill(const Numbers &numbers) {
   forEachOffset([&](int64_t n, size_t at) {
-    double x = numbers[n];
-    if (type == RowType::I1) {
-      bytes[at] = x != 0.0;
-    } else if (type == RowType::I32) {
-      auto integer = static_cast<int32_t>(x);
-      std::memcpy(&bytes[at], &integer, 4);
-    } else {
-      auto number = static_cast<float>(roundTo(x, type));
-      auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
-      const double whole = roundTo(x, type);
-      if (isEightBit(type) || type == RowType::I8)
-        support::fromDoubles(formatOf(type), {type == RowType::I8 ? &whole : &x, 1},
-                             std::as_writable_bytes(std::span(&bytes[at], 1)));
-      else if (type == RowType::BF16)
-        std::memcpy(&bytes[at], &high, 2);
-      else
-        std::memcpy(&bytes[at], &number, 4);
-    }
+    const double number = roundTo(numbers[n], type);
+    support::fromDoubles(formatOf(type), {&number, 1},
+                         std::as_writable_bytes(std::span(&bytes[at], storageBytes(type))));
   });
 }
 
 Numbers TypedTensor::read() const {
   Numbers numbers(elementsOf(shape));
+  // Of truth values the byte, which is to be 0 or 1.
+  const support::DType format = type == RowType::I1 ? support::DType::U8 : formatOf(type);
   forEachOffset([&](int64_t n, size_t at) {
-    uint32_t word = 0;
-    std::memcpy(&word, &bytes[at], storageBytes(type));
-    switch (type) {
-    case RowType::F32:
-      numbers[n] = std::bit_cast<float>(word);
-      break;
-    case RowType::BF16:
-      numbers[n] = std::bit_cast<float>(word << 16);
-      break;
-    case RowType::F16:
-    case RowType::E4M3:
-    case RowType::E5M2:
-    case RowType::I8:
-      support::toDoubles(formatOf(type),
-                         std::as_bytes(std::span(&word, 1)).first(storageBytes(type)),
-                         {&numbers[n], 1});
-      break;
-    case RowType::I32:
-    case RowType::I1:
-      numbers[n] = static_cast<int32_t>(word);
-      break;
-    }
+    support::toDoubles(format, std::as_bytes(std::span(&bytes[at], storageBytes(type))),
+                       {&numbers[n], 1});
   });
   return numbers;
 }

@@ -43,10 +43,10 @@ private:
 
 /// What to run beside the program itself.
 struct RunOptions {
-  std::vector<cpu::Strides> inputLayouts, resultLayouts; ///< empty entries: dense
-  std::vector<int> inPlace;    ///< by result: the input whose tensor it takes over, or -1
-  int64_t grain = 0;           ///< 0: about seven grains
-  bool backwards = false;      ///< grains in descending order
+  std::vector<cpu::Strides> inputLayouts = {}, resultLayouts = {}; ///< empty entries: dense
+  std::vector<int> inPlace = {}; ///< by result: the input whose tensor it takes over, or -1
+  int64_t grain = 0;             ///< 0: about seven grains
+  bool backwards = false;        ///< grains in descending order
 };
 
 /// Runs a program on inputs; sums over rows include their combination.

@@ -148,7 +148,7 @@ TEST_F(RowCodegenTest, SumsOfWhatVariesLess) {
                    {RowForm::Column, RowType::F32},
                    {RowForm::Scalar, RowType::F32},
                    {RowForm::Tile, RowType::F32}});
-    RowTerm r = in(0), c = in(1), s = in(2);
+    RowTerm s = in(2);
     const std::vector<RowProgram> programs = {
         finish({{sumRows(s, RowForm::Tile), RowForm::Column}}),
         (start(domain, {{RowForm::Row, RowType::F32}, {RowForm::Column, RowType::F32}}),
@@ -255,6 +255,29 @@ TEST_F(RowCodegenTest, IntegersOfEightBits) {
     EXPECT_EQ(runKernel(finish({{in(0), RowForm::Tile}}, RowType::BF16), {x})[0], x) << n;
     start({{n}, {}}, {{RowForm::Tile, RowType::F32}});
     EXPECT_EQ(runKernel(finish({{in(0), RowForm::Tile}}, RowType::I8), {x})[0], x) << n;
+  }
+}
+
+/// The bits of an f32 are a whole number, of which an i16 keeps the lower half, and make it again.
+TEST_F(RowCodegenTest, BitsOfNumbers) {
+  for (const int64_t n : {256, 7}) {
+    Numbers x, words, halves;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto number = static_cast<float>(std::ldexp(0.37 * static_cast<double>(i) - 3, i % 9));
+      const auto word = std::bit_cast<int32_t>(number);
+      x.push_back(number);
+      words.push_back(word);
+      halves.push_back(static_cast<int16_t>(word));
+    }
+    for (const auto &[type, expected] :
+         {std::pair(RowType::I32, &words), std::pair(RowType::I16, &halves)}) {
+      start({{n}, {}}, {{RowForm::Tile, RowType::F32}});
+      const RowTerm bits{recorder.get(), recorder->unary(RowUnary::Bits, in(0))};
+      EXPECT_EQ(runKernel(finish({{bits, RowForm::Tile}}, type), {x})[0], *expected) << n;
+    }
+    start({{n}, {}}, {{RowForm::Tile, RowType::I32}});
+    const RowTerm number{recorder.get(), recorder->unary(RowUnary::OfBits, in(0))};
+    EXPECT_EQ(runKernel(finish({{number, RowForm::Tile}}), {words})[0], x) << n;
   }
 }
 

@@ -27,6 +27,8 @@ double hydra::test::roundTo(double x, RowType type) {
     return support::rounded(formatOf(type), static_cast<float>(x));
   case RowType::I8:
     return std::isnan(x) ? -128.0 : std::nearbyint(std::clamp(x, -128.0, 127.0));
+  case RowType::I16: // wraps around
+    return static_cast<int16_t>(static_cast<int64_t>(x));
   case RowType::I32:
     return std::trunc(x);
   case RowType::I1:
@@ -137,6 +139,10 @@ private:
       return 1.0 / (1.0 + std::exp(-x));
     case RowUnary::PowerOfTwo:
       return x == 0.0 || !std::isfinite(x) ? x : std::ldexp(1.0, std::ilogb(x));
+    case RowUnary::Bits:
+      return std::bit_cast<int32_t>(static_cast<float>(x));
+    case RowUnary::OfBits:
+      return std::bit_cast<float>(static_cast<int32_t>(x));
     }
     return x;
   }
