@@ -1,5 +1,6 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute | FileCheck %s
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute=rowwise | FileCheck %s --check-prefix=ROW
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute=in-place | FileCheck %s --check-prefix=PLACE
 
 // Rotated queries and keys are used by attention, and again long after by its derivative. What they are
 // made of is there anyway, beside the values: they are recomputed. The norm is kept, unless asked.
@@ -14,6 +15,12 @@
 // CHECK-NEXT: hydra.attention_grad {{.*}}, %[[Q2]], %[[K2]]
 // CHECK: hydra.reshape %[[N]]
 // CHECK: hydra.return
+
+// They can take the place of what they are made of, which nothing else reads, and are kept there if asked.
+// PLACE-LABEL: hydra.entry @loss
+// PLACE: %[[Q:.*]] = hydra.rope
+// PLACE: %[[K:.*]] = hydra.rope
+// PLACE: hydra.attention_grad {{.*}}, %[[Q]], %[[K]]
 
 // ROW-LABEL: hydra.entry @loss
 // ROW: hydra.rms_norm %x
