@@ -92,7 +92,7 @@ QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantiz
 bool roundsLogits(const ProgramOptions &program) {
   const PrecisionPolicy &policy = *precisionPolicy(program.precision);
   if (program.logits == LogitsFormat::Auto)
-    return policy.format == support::DType::BF16;
+    return policy.format == support::DType::BF16 && !policy.quantizes;
   return program.logits == LogitsFormat::BF16;
 }
 

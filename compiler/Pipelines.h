@@ -51,7 +51,7 @@ struct TuningOptions {
 };
 
 /// What a loss holds logits in that nothing else reads. Auto: bf16 where that is what the
-/// precision multiplies in, beside 8 bits too; else f32.
+/// precision multiplies in, without any in 8 bits; else f32.
 enum class LogitsFormat { Auto, F32, BF16 };
 
 /// What gradients of parameters are stored in that matmuls make.

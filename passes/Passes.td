@@ -958,10 +958,10 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     transient ones for other values, a program per entry. Operations lower themselves through the
     plan-lowering interface. An operation writes its result directly into the bytes
     of the variable it updates, of the concatenation, the padding or the copy that it would be moved to, itself or
-    transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Such an
-    operand may be a part of something that lives on, such as queries beside values. Others
+    transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Others
     read it there too, where they take it as it lies and the whole, which then lives as long, is at most three times
-    as large. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a kernel.
+    as large. An operand that dies may be a part of something that lives on, such as queries beside values, where the
+    result is made of it alone. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a kernel.
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];

@@ -129,7 +129,7 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
              cl::desc("what losses hold logits in that nothing else reads; maxima, sums and losses "
                       "are f32 (default: auto)"),
              cl::values(clEnumValN(LogitsFormat::Auto, "auto",
-                                   "bf16 with --precision=bf16, pure_bf16 and fp8, else f32"),
+                                   "bf16 with --precision=bf16 and pure_bf16, else f32"),
                         clEnumValN(LogitsFormat::F32, "f32", "f32"),
                         clEnumValN(LogitsFormat::BF16, "bf16",
                                    "what the matmul makes in f32, rounded once"))),

@@ -187,13 +187,22 @@ bool ProgramWriter::isDyingWhole(Operation *op, unsigned number) {
   return place.buffer.isTransient() && buffer.getType() == cast<MemRefType>(place.buffer.getType());
 }
 
-/// Whether the operation that makes a result is the last to read an operand, which is a part of
-/// something that lives as long as the result, and readers take the result where that part lies.
+/// Whether an operation makes one value of a single other one, and of numbers for rows or columns.
+static bool isOfOne(Operation *op, Value operand) {
+  const int64_t elements = build::typeOf(operand).getNumElements();
+  return op->getNumResults() == 1 && llvm::count_if(op->getOperands(), [&](Value value) {
+                                       return build::typeOf(value).getNumElements() >= elements;
+                                     }) == 1;
+}
+
+/// Whether the operation that makes a result of an operand alone is the last to read that, which is
+/// a part of something that lives as long as the result, and readers take the result where the part
+/// lies. (Of several operands a result would only have rows further apart than it need have.)
 bool ProgramWriter::isDyingPart(Value result, unsigned number) {
   auto storage = result.getDefiningOp<StorageOpInterface>();
   Value operand = storage->getOperand(number);
-  if (!entry.isProgram() || isReturned(result) || !liveness.partDiesAt(operand, storage, number) ||
-      !liveness.livesAsLong(operand, result))
+  if (!isOfOne(storage, operand) || !entry.isProgram() || isReturned(result) ||
+      !liveness.partDiesAt(operand, storage, number) || !liveness.livesAsLong(operand, result))
     return false;
   Value part = source(operand);
   auto type = cast<MemRefType>(part.getType());
@@ -201,7 +210,7 @@ bool ProgramWriter::isDyingPart(Value result, unsigned number) {
   const SmallVector<int64_t> strides = plan::stridesOf(type);
   const OperandLayout layout = storage.resultLayout(cast<OpResult>(result).getResultNumber());
   const int64_t start = place.bytes / elementBytes(type.getElementType());
-  return accepts(layout, type.getShape(), strides) &&
+  return !isRepeated(type.getShape(), strides) && accepts(layout, type.getShape(), strides) &&
          canBeRead(result, type, start, place.buffer.getBuffer());
 }
 

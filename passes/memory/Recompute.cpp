@@ -252,7 +252,7 @@ private:
                                    return use.operand->getOwner() == op ||
                                           areApart(use.operand->get(), operand);
                                  }) &&
-                    canBeReadAt(op->getResult(0), stridesOf(operand));
+                    canTakePlace(op->getResult(0), stridesOf(operand));
            });
   }
 
@@ -270,18 +270,24 @@ private:
     return view->strides;
   }
 
+  /// Whether a value can be written with such strides, and all that read it take it so.
+  static bool canTakePlace(Value value, const FailureOr<SmallVector<int64_t>> &strides) {
+    return succeeded(strides) && !isRepeated(build::shapeOf(value), *strides) &&
+           canBeReadAt(value, *strides);
+  }
+
   /// Whether all that read a value, itself or through views, take it with such strides.
-  static bool canBeReadAt(Value value, const FailureOr<SmallVector<int64_t>> &strides) {
-    return succeeded(strides) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
-             auto storage = dyn_cast<StorageOpInterface>(use.getOwner());
-             if (!storage)
-               return false;
-             if (!isView(storage))
-               return accepts(storage.operandLayout(use.getOperandNumber()), build::shapeOf(value),
-                              *strides);
-             FailureOr<StridedView> view = storage.view(*strides);
-             return succeeded(view) && canBeReadAt(storage->getResult(0), view->strides);
-           });
+  static bool canBeReadAt(Value value, ArrayRef<int64_t> strides) {
+    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      auto storage = dyn_cast<StorageOpInterface>(use.getOwner());
+      if (!storage)
+        return false;
+      if (!isView(storage))
+        return accepts(storage.operandLayout(use.getOperandNumber()), build::shapeOf(value),
+                       strides);
+      FailureOr<StridedView> view = storage.view(strides);
+      return succeeded(view) && canBeReadAt(storage->getResult(0), view->strides);
+    });
   }
 
   /// What a value is a view of.

@@ -119,7 +119,7 @@ bool hasRows(RankedTensorType type, ArrayRef<int64_t> strides, int64_t least) {
          });
 }
 
-static bool isRepeated(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+bool isRepeated(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   return llvm::any_of(llvm::zip(shape, strides), [](auto dimension) {
     const auto [size, stride] = dimension;
     return size > 1 && stride == 0;

@@ -37,6 +37,9 @@ bool areApart(mlir::Value a, mlir::Value b);
 /// Whether elements of that shape lie densely in row-major order.
 bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
+/// Whether the same elements come several times, as in a broadcast.
+bool isRepeated(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+
 /// Whether an operation takes such an operand without copy.
 bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
              llvm::ArrayRef<int64_t> strides);

@@ -359,6 +359,12 @@ hydra.model @neighbours version 1 {
 // CHECK-COUNT-2: plan.buffer transient {{.*}} : memref<2x8x1x8xf32>{{$}}
 // CHECK-LABEL: plan.module @later
 // CHECK-COUNT-2: plan.buffer transient {{.*}} : memref<2x8x1x8xf32>{{$}}
+// What comes several times has no place for each.
+// CHECK-LABEL: plan.module @repeated
+// CHECK-COUNT-2: plan.buffer transient {{.*}} : memref<2x8x2x8xf32>{{$}}
+// What is made of two values has a buffer of its own, with its rows side by side.
+// CHECK-LABEL: plan.module @both
+// CHECK: plan.buffer transient {{.*}} : memref<2x8x8xf32>{{$}}
 hydra.model @halves version 1 {
   hydra.param @w [24, 8] init = ones
   hydra.entry @y(%x: [16, 8] f32) {
@@ -387,6 +393,44 @@ hydra.model @later version 1 {
     %v0 = hydra.slice %b axis = 2 start = 4 size = 8
     %q1 = hydra.reshape %q0 shape = [2, 8, 1, 8]
     %q = hydra.rope %q1 base = 1.0e4
+    %v = hydra.reshape %v0 shape = [2, 8, 1, 8]
+    %o = hydra.attention %q, %q, %v scale = 0.5 causal
+    hydra.return y = %o
+  }
+}
+
+// -----
+
+hydra.model @repeated version 1 {
+  hydra.param @w [16, 8] init = ones
+  hydra.entry @y(%x: [16, 8] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %b = hydra.reshape %a shape = [2, 8, 16]
+    %q0 = hydra.slice %b axis = 2 start = 0 size = 8
+    %v0 = hydra.slice %b axis = 2 start = 8 size = 8
+    %q1 = hydra.reshape %q0 shape = [2, 8, 1, 8]
+    %q2 = hydra.broadcast %q1 shape = [2, 8, 2, 8]
+    %q = hydra.rope %q2 base = 1.0e4
+    %v1 = hydra.reshape %v0 shape = [2, 8, 1, 8]
+    %o = hydra.attention %q, %v1, %v1 scale = 0.5 causal
+    hydra.return y = %o
+  }
+}
+
+// -----
+
+hydra.model @both version 1 {
+  hydra.param @w [16, 8] init = ones
+  hydra.entry @y(%x: [16, 8] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %b = hydra.reshape %a shape = [2, 8, 16]
+    %q0 = hydra.slice %b axis = 2 start = 0 size = 8
+    %v0 = hydra.slice %b axis = 2 start = 8 size = 8
+    %z = hydra.reshape %x shape = [2, 8, 8]
+    %q1 = hydra.add %q0, %z
+    %q = hydra.reshape %q1 shape = [2, 8, 1, 8]
     %v = hydra.reshape %v0 shape = [2, 8, 1, 8]
     %o = hydra.attention %q, %q, %v scale = 0.5 causal
     hydra.return y = %o
