@@ -850,8 +850,8 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
     rotary positions, whose input stays in memory beside the values of the same fused projection: 2 B S
     D elements a layer. With `in-place` not where that input is read by nothing else, the result can take its
     place (hydra-to-plan) and all that read it take it there: it is kept, in the bytes that are kept
-    anyway. Pairs of neighbours are such; halves of a head are not. With `rowwise` also for norms and gated activations, another 2 B S D + B S F:
-    at CS336 xl a third of all activations, for one more pass over memory each.
+    anyway. Rotations of neighbours are such, of halves of a head not. With `rowwise` also for norms and
+    gated activations, another 2 B S D + B S F: at CS336 xl a third of all activations, for one more pass over memory each.
 
     With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is recomputed from
     the layer's input, just before it is needed; what nothing needs is not replayed. With `layers` = K these
@@ -961,8 +961,8 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     transposed, or of an operand that dies there, where that is proven to change nothing that is still read. Others
     read it there too, where they take it as it lies and the whole, which then lives as long, is at most three times
     as large. An operand that dies may be a part of something that lives on, such as queries beside values, where the
-    result is made of it alone. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a kernel.
-    *Exact.*
+    result is made of it alone. A copy that would lie as what it is a copy of takes its bytes. Equal groups share a
+    kernel. *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
   let statistics = [Statistic<"steps", "steps", "steps written">,

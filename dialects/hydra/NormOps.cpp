@@ -41,33 +41,24 @@ ROW_OP(SoftmaxGradOp, 4, softmax, Precision::Full, 1, "tt", "t")
 ROW_OP(RopeOp, 3, elementwise, Precision::Follow, 2, "tr", "t")
 #undef ROW_OP
 
-/// The operands of the type of an operation's first result; none for others.
-static SmallVector<unsigned> operandsLikeResult(Operation *op, unsigned result) {
-  SmallVector<unsigned> numbers;
-  for (auto [i, type] : llvm::enumerate(op->getOperandTypes()))
-    if (result == 0 && type == op->getResult(0).getType())
-      numbers.push_back(i);
-  return numbers;
-}
+/// Their first result may take the place of an operand of its type.
+#define OVERWRITES(Op)                                                                             \
+  SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
+    SmallVector<unsigned> numbers;                                                                 \
+    for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                      \
+      if (result == 0 && type == getOperation()->getResult(0).getType())                           \
+        numbers.push_back(i);                                                                      \
+    return numbers;                                                                                \
+  }
 
-SmallVector<unsigned> RmsNormOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
-SmallVector<unsigned> RmsNormGradOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
-SmallVector<unsigned> LayerNormOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
-SmallVector<unsigned> LayerNormGradOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
-SmallVector<unsigned> SoftmaxOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
-SmallVector<unsigned> SoftmaxGradOp::overwritableOperands(unsigned result) {
-  return operandsLikeResult(*this, result);
-}
+OVERWRITES(RmsNormOp)
+OVERWRITES(RmsNormGradOp)
+OVERWRITES(LayerNormOp)
+OVERWRITES(LayerNormGradOp)
+OVERWRITES(SoftmaxOp)
+OVERWRITES(SoftmaxGradOp)
+#undef OVERWRITES
+
 /// Neighbours are a pair, which chunks of a row have whole. Halves of a head may be far apart.
 SmallVector<unsigned> RopeOp::overwritableOperands(unsigned) {
   return getHalfSplit() ? SmallVector<unsigned>() : SmallVector<unsigned>{0};

@@ -361,10 +361,10 @@ TEST(Channel, RanksThatWereAllStoppedHaveNotWaitedMeanwhile) {
       [&](Channel &channel) {
         channel.decide("");
         channel.waitIn({.what = "all_gather", .axis = "data", .number = 1, .bytes = 16});
+        // From here until a time that is too long tells of the stop, and for some beats behind it.
+        auto before = std::chrono::steady_clock::now();
         (void)!::write(waiting[1], "w", 1);
-        // Until a sleep that lasts too long tells of the stop, and for some beats behind it.
-        for (auto before = std::chrono::steady_clock::now(), now = before; now - before < limit;
-             now = std::chrono::steady_clock::now()) {
+        for (auto now = before; now - before < limit; now = std::chrono::steady_clock::now()) {
           before = now;
           std::this_thread::sleep_for(10ms);
         }
