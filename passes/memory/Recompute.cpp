@@ -245,59 +245,27 @@ private:
     return storage && llvm::any_of(storage.overwritableOperands(0), [&](unsigned number) {
              const Value operand = op->getOperand(number);
              SmallVector<Use> uses;
-             collectUses(viewed(operand), {}, uses);
+             collectUses(possiblyViewed(operand).back(), {}, uses);
              return operand.getType() == op->getResult(0).getType() && isLive(operand, at) &&
                     llvm::all_of(uses,
                                  [&](const Use &use) {
                                    return use.operand->getOwner() == op ||
                                           areApart(use.operand->get(), operand);
                                  }) &&
-                    canTakePlace(op->getResult(0), stridesOf(operand));
+                    canTakePlace(op->getResult(0), possibleStridesOf(operand));
            });
   }
 
-  /// Where the elements of a value lie if what it is a view of is dense; nothing where it is none.
-  static FailureOr<SmallVector<int64_t>> stridesOf(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !isView(op))
-      return denseStrides(build::shapeOf(value));
-    FailureOr<SmallVector<int64_t>> source = stridesOf(op->getOperand(0));
-    if (failed(source))
-      return failure();
-    FailureOr<StridedView> view = cast<StorageOpInterface>(op).view(*source);
-    if (failed(view))
-      return failure();
-    return view->strides;
-  }
-
-  /// Whether a value can be written with such strides, and all that read it take it so.
+  /// Whether a value can be written with such strides, and all that read it take it so. What is
+  /// returned, and what loops cut into chunks, has a place of its own.
   static bool canTakePlace(Value value, const FailureOr<SmallVector<int64_t>> &strides) {
+    SmallVector<Use> uses;
+    collectUses(value, {}, uses);
     return succeeded(strides) && !isRepeated(build::shapeOf(value), *strides) &&
-           canBeReadAt(value, *strides);
-  }
-
-  /// Whether all that read a value, itself or through views, take it with such strides.
-  static bool canBeReadAt(Value value, ArrayRef<int64_t> strides) {
-    return llvm::all_of(value.getUses(), [&](OpOperand &use) {
-      auto storage = dyn_cast<StorageOpInterface>(use.getOwner());
-      if (!storage)
-        return false;
-      if (!isView(storage))
-        return accepts(storage.operandLayout(use.getOperandNumber()), build::shapeOf(value),
-                       strides);
-      FailureOr<StridedView> view = storage.view(strides);
-      return succeeded(view) && canBeReadAt(storage->getResult(0), view->strides);
-    });
-  }
-
-  /// What a value is a view of.
-  static Value viewed(Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      if (!isView(op))
-        break;
-      value = op->getOperand(0);
-    }
-    return value;
+           llvm::all_of(
+               uses,
+               [](const Use &use) { return isa<StorageOpInterface>(use.operand->getOwner()); }) &&
+           readersAccept(value, *strides, Views::Possible);
   }
 
   bool operandsLive(Operation *op, Operation *at, int depth) const {

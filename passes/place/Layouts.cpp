@@ -29,19 +29,31 @@ Layout layoutOf(Value v, function_ref<SmallVector<int64_t>(Value)> stridesOf) {
   return {source.root, view};
 }
 
-/// The value itself, what it is a view of, and so on.
-static SmallVector<Value> viewedBy(Value v) {
+SmallVector<Value> possiblyViewed(Value v) {
   SmallVector<Value> chain{v};
   while (auto storage = v.getDefiningOp<StorageOpInterface>()) {
-    if (storage.viewedOperand() != 0u)
+    const std::optional<unsigned> viewed = storage.viewedOperand();
+    if (!viewed)
       break;
-    chain.push_back(v = storage->getOperand(0));
+    chain.push_back(v = storage->getOperand(*viewed));
   }
   return chain;
 }
 
+FailureOr<SmallVector<int64_t>> possibleStridesOf(Value v) {
+  const SmallVector<Value> chain = possiblyViewed(v);
+  SmallVector<int64_t> strides = denseStrides(build::shapeOf(chain.back()));
+  for (Value viewing : llvm::reverse(ArrayRef(chain).drop_back())) {
+    FailureOr<StridedView> view = viewing.getDefiningOp<StorageOpInterface>().view(strides);
+    if (failed(view))
+      return failure();
+    strides = view->strides;
+  }
+  return strides;
+}
+
 bool areApart(Value a, Value b) {
-  const SmallVector<Value> left = viewedBy(a), right = viewedBy(b);
+  const SmallVector<Value> left = possiblyViewed(a), right = possiblyViewed(b);
   // From what both are of to where their ways part.
   auto [x, y] = std::mismatch(left.rbegin(), left.rend(), right.rbegin(), right.rend());
   if (x == left.rbegin() || x == left.rend() || y == right.rend())
@@ -90,7 +102,7 @@ bool accepts(const OperandLayout &wanted, ArrayRef<int64_t> shape, ArrayRef<int6
   return apart(stride);
 }
 
-bool readersAccept(Value v, ArrayRef<int64_t> strides) {
+bool readersAccept(Value v, ArrayRef<int64_t> strides, Views views) {
   return llvm::all_of(v.getUses(), [&](OpOperand &use) {
     Operation *reader = use.getOwner();
     // What is returned is copied from wherever it lies.
@@ -99,8 +111,9 @@ bool readersAccept(Value v, ArrayRef<int64_t> strides) {
     auto storage = dyn_cast<StorageOpInterface>(reader);
     if (storage && storage.viewedOperand() == use.getOperandNumber()) {
       FailureOr<StridedView> view = storage.view(strides);
+      const bool isCopied = views == Views::Marked && !reader->hasAttr(kViewAttr);
       return succeeded(view) &&
-             (!reader->hasAttr(kViewAttr) || readersAccept(reader->getResult(0), view->strides));
+             (isCopied || readersAccept(reader->getResult(0), view->strides, views));
     }
     return accepts(storage ? storage.operandLayout(use.getOperandNumber()) : OperandLayout{},
                    build::shapeOf(v), strides);

@@ -30,6 +30,16 @@ Layout layoutOf(mlir::Value v);
 Layout layoutOf(mlir::Value v,
                 llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> stridesOf);
 
+/// What shape operations are taken for before hydra-assign-layouts (`Possible`: all that can be are
+/// views) and behind it.
+enum class Views { Marked, Possible };
+
+/// The value itself, what it is a possible view of, and so on to what is none.
+llvm::SmallVector<mlir::Value> possiblyViewed(mlir::Value v);
+/// Where the elements of a value lie if what it is a possible view of is dense; fails where they
+/// would have no strides.
+llvm::FailureOr<llvm::SmallVector<int64_t>> possibleStridesOf(mlir::Value v);
+
 /// Whether two values are parts of a third that have no element in common: slices of it along one
 /// axis, or what views show of such slices.
 bool areApart(mlir::Value a, mlir::Value b);
@@ -46,7 +56,7 @@ bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
 
 /// Whether everything that reads a value, itself or through views, takes it with these strides. Who
 /// gives a value other strides than `layoutOf` says must ask: layouts were chosen for those.
-bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides);
+bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides, Views views = Views::Marked);
 
 /// Whether elements lie in rows of so many bytes at least, at multiples of those that threads move
 /// at once.
