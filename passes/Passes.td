@@ -1034,8 +1034,9 @@ def FuseUpdates : Pass<"hydra-fuse-updates", "::mlir::ModuleOp"> {
 
     Asks the backend of the module's target (dialects/plan/KernelExpansion.h), whose kernel it is. It takes groups that work number by
     number; they may find the largest number of each of their rows, as `hydra-keep-quantized` does for the history. Rows of a matrix may
-    be several parameters (gate and up, or queries, keys and values), each a multiple of 64 rows, that one group works on. Marks the
-    matmul, with the launches right behind it, and hydra-expand-kernels writes the kernel.
+    be several parameters (gate and up, or queries, keys and values), each a multiple of 64 rows, that one group works on. Gradients of 8 bits
+    that were transposed for a library are read as they were made, and the copy goes. Marks the matmul, with the launches right behind it, and
+    hydra-expand-kernels writes the kernel.
     It is fused where that is faster by the target's rates: a turn of tiles costs as much for one block as for all, so matrices of few tiles
     stay apart (UpdateSteps.cpp). Moments on the host (`--offload=optimizer`) stay apart too.
     *Numerics-changing*: sums of a matmul may go in another order than the library's, divisions and roots of updates are within a unit

@@ -42,6 +42,7 @@ public:
     } else {
       return false;
     }
+    readWithoutCopy(backends, target);
     matmul->setAttr(plan::kUpdatesAttr,
                     IntegerAttr::get(IntegerType::get(matmul.getContext(), 64), launches.size()));
     taken.insert(launches.begin(), launches.end());
@@ -96,6 +97,56 @@ private:
               return true;
           }
       }
+    return false;
+  }
+
+  /// Libraries multiply 8 bits along rows alone, so gradients were transposed for them by a copy.
+  /// Where nothing but the matmul reads it, and the kernel can do without, it goes.
+  void readWithoutCopy(const plan::KernelExpansionInterface &backends, TargetAttr target) {
+    plan::CopyOp copy = copyOfOperand();
+    if (!copy || isWrittenBehind(copy))
+      return;
+    const Value transposed = matmul.getA();
+    OpBuilder b(copy);
+    const auto type = cast<MemRefType>(copy.getFrom().getType());
+    Value original = plan::ViewOp::create(
+        b, copy.getLoc(),
+        MemRefType::get({type.getDimSize(1), type.getDimSize(0)}, type.getElementType()),
+        copy.getFrom(), b.getI64IntegerAttr(0));
+    matmul.getAMutable().assign(original);
+    matmul.setTransposeA(true);
+    if (backends.canUseSums(matmul, launches, target) && !writesOverRead()) {
+      copy.erase();
+      return;
+    }
+    matmul.getAMutable().assign(transposed);
+    matmul.setTransposeA(false);
+    original.getDefiningOp()->erase();
+  }
+
+  /// The copy in front of the matmul that transposes a matrix of rows that follow each other to its
+  /// first operand, if nothing else touches that; null where there is none.
+  plan::CopyOp copyOfOperand() {
+    plan::BufferOp buffer = plan::placeOf(matmul.getA()).buffer;
+    const llvm::SetVector<Operation *> users = plan::usersOf(buffer.getBuffer());
+    if (matmul.getTransposeA() || !buffer.isTransient() || users.size() != 2)
+      return {};
+    auto copy = dyn_cast<plan::CopyOp>(users[0] == matmul ? users[1] : users[0]);
+    if (!copy || copy->getBlock() != matmul->getBlock() || !copy->isBeforeInBlock(matmul) ||
+        copy.getTo().getType() != matmul.getA().getType() ||
+        !plan::sameElements(copy.getTo(), matmul.getA()))
+      return {};
+    const auto type = cast<MemRefType>(copy.getFrom().getType());
+    const bool isTransposed =
+        type.getRank() == 2 && plan::stridesOf(type) == ArrayRef<int64_t>{1, type.getDimSize(0)};
+    return isTransposed ? copy : plan::CopyOp();
+  }
+
+  /// Whether what the copy reads, whose result the matmul alone reads, is written between the two.
+  bool isWrittenBehind(plan::CopyOp copy) const {
+    for (Operation *at = copy->getNextNode(); at != matmul; at = at->getNextNode())
+      if (isa<plan::BlockInterface>(at) && conflict(copy, at))
+        return true;
     return false;
   }
 

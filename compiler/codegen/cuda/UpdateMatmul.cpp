@@ -178,12 +178,13 @@ bool isReachable(const Update &update, const Update::Part &part) {
          });
 }
 
-/// Whether the kernel multiplies such operands: of 16 bits any, of 8 bits a b^T, with a scale each.
+/// Whether the kernel multiplies such operands: of 16 bits any, of 8 bits a b^T or a^T b^T, with a
+/// scale each.
 bool hasOperands(plan::MatmulOp op) {
   const MemRefType a = typeOf(op.getA()), b = typeOf(op.getB());
   if (isEightBitFloat(a.getElementType()))
-    return isEightBitFloat(b.getElementType()) && !op.getTransposeA() && op.getTransposeB() &&
-           op.getScaleA() && typeOf(op.getScaleA()).getNumElements() == 1 &&
+    return isEightBitFloat(b.getElementType()) && op.getTransposeB() && op.getScaleA() &&
+           typeOf(op.getScaleA()).getNumElements() == 1 &&
            typeOf(op.getScaleB()).getNumElements() == 1;
   return isNarrowFloat(a.getElementType()) && a.getElementType() == b.getElementType() &&
          !op.getScaleA();

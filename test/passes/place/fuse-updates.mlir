@@ -21,6 +21,7 @@
 // KERNELS: plan.kernel @update_matmul_{{[0-9]+}} rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}hopper_update::Tensors<1, 0, 0, 2, 0, 0, 1, bf16, e4m3, float, 1, 0, true> tensors = {{[{][{]}}512}, {{.*}}, {128, 128, 128}};
 // KERNELS-SAME: updateHopper<512, 64, 96, 128, {{[0-9]+}}, {{[0-9]+}}, true, false>
 // KERNELS-SAME: rounded<bf16>(float(sum))
+// KERNELS: plan.kernel @[[COLUMNS:update_matmul_[0-9]+]] rows 0 grain 0 launch [2, 1, 1, 384, {{[0-9]+}}] source "{{.*}}updateHopper<192, 128, 512, 128, {{[0-9]+}}, {{[0-9]+}}, false, true>
 // KERNELS-LABEL: plan.program @train
 // KERNELS-NOT: plan.matmul
 // KERNELS-NOT: plan.launch @sgd
@@ -88,6 +89,25 @@
 // Not where what the group reads is made behind the matmul, and the matmul cannot wait.
 // CHECK-LABEL: plan.program @between
 // CHECK-NOT: plan.updates
+
+// The gradient was transposed for a library, which the kernel does without: it reads the columns that the copy read.
+// CHECK-LABEL: plan.program @columns
+// CHECK-NOT: plan.copy
+// CHECK: %[[DY:[^ ]*]] = plan.view %{{.*}} plus 0 : memref<192x512xf8E5M2, strided<[1, 192]>> to memref<512x192xf8E5M2>
+// CHECK-NOT: plan.copy
+// CHECK: plan.matmul(%[[DY]] : memref<512x192xf8E5M2>, %{{.*}} : memref<128x512xf8E4M3FN>, scales {{.*}}plan.updates = 1 : i64, transpose_a, transpose_b}
+// KERNELS-LABEL: plan.program @columns
+// KERNELS: plan.launch @[[COLUMNS]](read %{{.*}} : memref<512x192xf8E5M2>, read %{{.*}} : memref<128x512xf8E4M3FN>,
+
+// Something else reads the copy too.
+// CHECK-LABEL: plan.program @columns_read
+// CHECK: plan.copy
+// CHECK: plan.matmul({{.*}} : memref<192x512xf8E5M2>, {{.*}}plan.updates = 1 : i64, transpose_b}
+
+// What was copied is written over before the matmul.
+// CHECK-LABEL: plan.program @columns_written
+// CHECK: plan.copy
+// CHECK: plan.matmul({{.*}} : memref<192x512xf8E5M2>, {{.*}}plan.updates = 1 : i64, transpose_b}
 plan.module @m {
   plan.kernel @sgd rows 128 grain 1 [memref<128x64xf32>, memref<128x64xf32>, memref<f32>, memref<i1>, memref<128x64xf32>, memref<128x64xbf16>] {
     %0 = plan.outer : tensor<128x64xf32>
@@ -341,5 +361,61 @@ plan.module @m {
     plan.launch @gated(read %dh3 : memref<4x128x64xbf16>, read %half : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dgate : memref<4x128x64xbf16, strided<[16384, 128, 1]>>, write %dup : memref<4x128x64xbf16, strided<[16384, 128, 1]>>)
     plan.output "made" = %made : memref<4x128x128xbf16>
     plan.output "w2" = %w2 : memref<96x64xbf16>
+  }
+  plan.program @columns {
+    %dy = plan.buffer transient other : memref<512x192xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<512x192xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %columns = plan.view %dy plus 0 : memref<512x192xf8E5M2> to memref<192x512xf8E5M2, strided<[1, 192]>>
+    %lines = plan.buffer transient grad : memref<192x512xf8E5M2>
+    plan.copy(%columns : memref<192x512xf8E5M2, strided<[1, 192]>>) -> (%lines : memref<192x512xf8E5M2>) {label = "copy", op_class = #hydra.op_class<copy_cast>}
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%lines : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %most = plan.buffer transient other : memref<96xbf16>
+    %q = plan.buffer transient other : memref<96x256xf8E4M3FN>
+    plan.launch @kept(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
+    plan.output "most" = %most : memref<96xbf16>
+    plan.output "q" = %q : memref<96x256xf8E4M3FN>
+  }
+  plan.program @columns_read {
+    %dy = plan.buffer transient other : memref<512x192xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<512x192xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %columns = plan.view %dy plus 0 : memref<512x192xf8E5M2> to memref<192x512xf8E5M2, strided<[1, 192]>>
+    %lines = plan.buffer transient grad : memref<192x512xf8E5M2>
+    plan.copy(%columns : memref<192x512xf8E5M2, strided<[1, 192]>>) -> (%lines : memref<192x512xf8E5M2>) {label = "copy", op_class = #hydra.op_class<copy_cast>}
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%lines : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %most = plan.buffer transient other : memref<96xbf16>
+    %q = plan.buffer transient other : memref<96x256xf8E4M3FN>
+    plan.launch @kept(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
+    plan.output "most" = %most : memref<96xbf16>
+    plan.output "q" = %q : memref<96x256xf8E4M3FN>
+    plan.output "lines" = %lines : memref<192x512xf8E5M2>
+  }
+  plan.program @columns_written {
+    %dy = plan.buffer transient other : memref<512x192xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<512x192xf8E5M2>
+    %x = plan.buffer transient other : memref<128x512xf8E4M3FN>
+    plan.input "x" = %x values 0 : memref<128x512xf8E4M3FN>
+    %columns = plan.view %dy plus 0 : memref<512x192xf8E5M2> to memref<192x512xf8E5M2, strided<[1, 192]>>
+    %lines = plan.buffer transient grad : memref<192x512xf8E5M2>
+    plan.copy(%columns : memref<192x512xf8E5M2, strided<[1, 192]>>) -> (%lines : memref<192x512xf8E5M2>) {label = "copy", op_class = #hydra.op_class<copy_cast>}
+    plan.fill 0.0 -> (%dy : memref<512x192xf8E5M2>) {label = "fill"}
+    %dw = plan.buffer transient grad : memref<192x128xf32>
+    plan.matmul(%lines : memref<192x512xf8E5M2>, %x : memref<128x512xf8E4M3FN>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<192x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %p = plan.view %w8 plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %g = plan.view %dw plus 0 : memref<192x128xf32> to memref<96x256xf32>
+    %most = plan.buffer transient other : memref<96xbf16>
+    %q = plan.buffer transient other : memref<96x256xf8E4M3FN>
+    plan.launch @kept(read %p : memref<96x256xf32>, read %g : memref<96x256xf32>, read %lr : memref<f32>, write %p : memref<96x256xf32>, write %most : memref<96xbf16>, write %q : memref<96x256xf8E4M3FN>)
+    plan.output "most" = %most : memref<96xbf16>
+    plan.output "q" = %q : memref<96x256xf8E4M3FN>
   }
 }

@@ -1,8 +1,9 @@
 // A matmul, and what is done with each of its numbers: c is not stored; the group behind it (an optimizer's update of the
 // gradient of a matrix, or the derivative of a gated activation) takes its numbers from the registers that they were summed
 // in, with those at the same place in other matrices. What is summed lies along the rows of an operand (`ALines`,
-// `BLines`) or along its columns; of 8 bits along rows, and every 128 of it are summed apart (tensor cores keep fewer bits
-// of sums of 8-bit numbers than f32 has) and added to the others.
+// `BLines`) or along its columns. Of 8 bits every 128 of it are summed apart (tensor cores keep fewer bits of sums of 8-bit
+// numbers than f32 has) and added to the others; tensor cores take them along rows, so b has them so, and columns of a are
+// turned in registers.
 //
 // Tiles are 128 rows and `Width` columns of c, taken in turn by as many blocks as there are multiprocessors. One warp
 // has the copy engine fill a ring of stages with operands, as in matmul_hopper.cuh. Two warpgroups have a tile each, in
@@ -52,17 +53,18 @@ __device__ __forceinline__ float root(float x) {
 
 /// The group for the numbers of a warpgroup's piece, c[0] and on. What it reads of eight numbers is on its way before the
 /// first is worked on. `most`: of the thread's two rows; all columns of the piece exist then.
-template <typename Tensors, int N, typename Update>
+template <bool PairedRows, typename Tensors, int N, typename Update>
 __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, const float (&c)[N][4],
                                             float (&most)[2][Tensors::mosts + 1]) {
   constexpr int together = 4; // pairs of numbers
-  const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 % 4 * 16;
-  const int row = warpRow + lane / 4, at = lane % 4 * 8;
+  const int lane = threadIdx.x % 32, at = lane % 4 * 8;
+  const int rows[] = {rowOfSums<PairedRows>(lane / 4, 0), rowOfSums<PairedRows>(lane / 4, 1)};
   const auto whereIs = [&](int pair) {
-    return piece + (row + pair % 2 * 8) * 128 + ((pair / 2 * 2 + at / 16) ^ (row % 8)) * 16 + at % 16;
+    const int row = rows[pair % 2];
+    return piece + row * 128 + ((pair / 2 * 2 + at / 16) ^ (row % 8)) * 16 + at % 16;
   };
   // Of 16 bits four pairs lie as four 8 x 8 matrices of two rows of them, whatever they are.
-  const int narrowRow = warpRow + lane % 16;
+  const int narrowRow = rowOfSums<PairedRows>(lane % 8, lane / 8 % 2);
   const auto whereAre = [&](int i, int pair) {
     return piece + Tensors::placeOf16(i) + narrowRow * 64 + ((pair / 2 + lane / 16) ^ (narrowRow / 2 % 4)) * 16;
   };
@@ -109,7 +111,7 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
 #pragma unroll
       for (int i = 0; i < Tensors::bytes; ++i)
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(piece + Tensors::placeOf(Tensors::wides + Tensors::of16 + i) +
-                                                     (row + p % 2 * 8) * 32 + (begin + p) / 2 * 8 + lane % 4 * 2),
+                                                     rows[p % 2] * 32 + (begin + p) / 2 * 8 + lane % 4 * 2),
                      "h"(packBytes<typename Tensors::Byte>(bytes[p][0][i], bytes[p][1][i]))
                      : "memory");
 #pragma unroll
@@ -124,7 +126,7 @@ __device__ __forceinline__ void updatePiece(uint32 piece, const Update &update, 
   }
 }
 
-/// c[64 x 64] = a b^T, or c += a b^T where `add`: 32 of k, of numbers of 8 bits.
+/// c[64 x 64] = a b^T, or c += a b^T where `add`: 32 of k, of numbers of 8 bits; a described, or in registers.
 template <typename A, typename B> struct ByteMatmul;
 #define HYDRA_BYTE_MATMUL(A, B)                                                                                  \
   template <> struct ByteMatmul<A, B> {                                                                          \
@@ -135,12 +137,47 @@ template <typename A, typename B> struct ByteMatmul;
                    : HYDRA_O32("+f")                                                                             \
                    : "l"(a), "l"(b), "r"(add));                                                                  \
     }                                                                                                            \
+    static __device__ __forceinline__ void run(float (&c)[8][4], const uint32 (&a)[4], uint64 b, int add) {      \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"                                                 \
+                   "wgmma.mma_async.sync.aligned.m64n64k32.f32." #A "." #B " {" HYDRA_L32 "}, "                  \
+                   "{%32, %33, %34, %35}, %36, p, 1, 1;\n}"                                                      \
+                   : HYDRA_O32("+f")                                                                             \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                              \
+    }                                                                                                            \
   };
 HYDRA_BYTE_MATMUL(e4m3, e4m3)
 HYDRA_BYTE_MATMUL(e4m3, e5m2)
 HYDRA_BYTE_MATMUL(e5m2, e4m3)
 HYDRA_BYTE_MATMUL(e5m2, e5m2)
 #undef HYDRA_BYTE_MATMUL
+
+/// A warpgroup's 64 of the columns of a stage of bytes, [128][128], as rows of the first operand: along k, which wgmma asks
+/// of bytes, by pairs of neighbouring columns, whose rows a thread has then (`rowOfSums`).
+struct ByteColumns {
+  uint32 at[kLine / 32][4];
+
+  /// Of the stage's columns from 64 `half` on. A matrix has 16 columns of eight k: those that four lanes of a quad need,
+  /// of which the swizzle puts none into the banks of another; so two of the four lanes have the later k first.
+  __device__ __forceinline__ void load(uint32 stage, int half) {
+    const int lane = threadIdx.x % 32, quarter = lane % 8 / 2;
+    const int k = lane / 16 * 16 + quarter * 4 + (lane / 8 % 2 ^ quarter / 2) * 2 + lane % 2;
+    const uint32 from = stage + k * kLine + ((half * 4 + ownWarp()) ^ k % 8) * 16;
+    const uint32 even = lane % 4 < 2 ? 0x6420 : 0x2064, odd = even + 0x1111;
+#pragma unroll
+    for (int i = 0; i < kLine / 32; ++i) {
+      uint32 pairs[4];
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(pairs[0]), "=r"(pairs[1]), "=r"(pairs[2]), "=r"(pairs[3])
+                   : "r"(from + i * 32 * kLine)
+                   : "memory");
+#pragma unroll
+      for (int j = 0; j < 4; j += 2) {
+        at[i][j] = __byte_perm(pairs[j], pairs[j + 1], even);
+        at[i][j + 1] = __byte_perm(pairs[j], pairs[j + 1], odd);
+      }
+    }
+  }
+};
 
 /// The sums of a stage, of 16 bits: they still run when the next one is begun, and those of the last stage are done.
 /// Of 8 bits they are done, and added to c; while those of 64 x 64 run, those before are added.
@@ -149,6 +186,7 @@ __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], 
   if constexpr (sizeof(A) == 1) {
     constexpr int wide = kBlock / 8, across = Width / kBlock, count = Halves * across;
     float sums[2][wide][4];
+    ByteColumns columns;
     const auto add = [&](int block) {
       forEach(sums[block % 2], [&](float &x, int n, int i) {
         float &to = c[block / across][block % across * wide + n][i];
@@ -157,14 +195,25 @@ __device__ __forceinline__ void multiplyStage(float (&c)[Halves][Width / 8][4], 
     };
 #pragma unroll
     for (int block = 0; block < count; ++block) {
+      const bool isLoaded = ALines || block % across > 0; // else into registers that matmuls have read
+      if (!isLoaded) {
+        if (block > 0)
+          waitForMatmuls<0>(sums[(block - 1) % 2]);
+        columns.load(a, block / across);
+      }
       beginMatmuls();
 #pragma unroll
-      for (int k = 0; k < kLine / 32; ++k)
-        ByteMatmul<A, B>::run(sums[block % 2], columnsSummed(a + block / across * kBlockBytes, k),
-                              columnsSummed(b + block % across * kBlockBytes, k), k > 0);
+      for (int k = 0; k < kLine / 32; ++k) {
+        const uint64 right = columnsSummed(b + block % across * kBlockBytes, k);
+        if constexpr (ALines)
+          ByteMatmul<A, B>::run(sums[block % 2], columnsSummed(a + block / across * kBlockBytes, k), right, k > 0);
+        else
+          ByteMatmul<A, B>::run(sums[block % 2], columns.at[k], right, k > 0);
+      }
       commitMatmuls();
       if (block > 0) {
-        waitForMatmuls<1>(sums[(block - 1) % 2]);
+        if (isLoaded)
+          waitForMatmuls<1>(sums[(block - 1) % 2]);
         add(block - 1);
       }
     }
@@ -192,6 +241,7 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
   constexpr int steps = (Sums + kSummed<A> - 1) / kSummed<A>, halves = kHeight / kPieceRows;
   constexpr bool isWithinRun = kIsWithinRun<Columns, Width, Tensors::run>;
   constexpr bool isDone = sizeof(A) == 1; // with a stage when the next one is begun
+  constexpr bool pairedRows = sizeof(A) == 1 && !ALines;
   auto ring = block.ring();
   auto buffers = block.buffers();
   int turn = 0;
@@ -242,12 +292,12 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
       for (int half = 0; half < halves; ++half)
         if (tile.has(half * kPieceRows, column)) {
           buffers.awaitFull();
-          updatePiece<Tensors>(block.piece(buffers.stage), update, c[half], most[half]);
+          updatePiece<pairedRows, Tensors>(block.piece(buffers.stage), update, c[half], most[half]);
           shareWithMatmuls(); // and with the engine
           arrive(block.updated(buffers.stage));
           buffers.next();
           if constexpr (!isWithinRun) {
-            leaveLargest<Tensors>(block, group, most[half], half, column);
+            leaveLargest<pairedRows, Tensors>(block, group, most[half], half, column);
             clearLargest(most[half]);
           }
         }
@@ -262,7 +312,7 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
     if constexpr (isWithinRun)
 #pragma unroll
       for (int half = 0; half < halves; ++half)
-        leaveLargest<Tensors>(block, group, most[half], half, 0);
+        leaveLargest<pairedRows, Tensors>(block, group, most[half], half, 0);
     __syncwarp();
     if (threadIdx.x % 32 == 0)
       arrive(block.mayUpdate(group ^ 1));

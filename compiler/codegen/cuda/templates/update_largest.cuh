@@ -22,10 +22,9 @@ template <int N> __device__ __forceinline__ void clearLargest(float (&most)[2][N
 
 /// The largest numbers of half a tile, of the thread's two rows there, for the warp that gives them: those of the piece at
 /// `column`, or of all pieces, at 0.
-template <typename Tensors, typename Block>
+template <bool PairedRows, typename Tensors, typename Block>
 __device__ __forceinline__ void leaveLargest(const Block &block, int group, const float (&most)[2][Tensors::mosts + 1],
                                              int half, int column) {
-  const int row = half * kPieceRows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
   for (int i = 0; i < Tensors::mosts; ++i)
 #pragma unroll
@@ -33,8 +32,9 @@ __device__ __forceinline__ void leaveLargest(const Block &block, int group, cons
       float x = most[j][i];
       x = larger(x, __shfl_xor_sync(~0u, x, 1));
       x = larger(x, __shfl_xor_sync(~0u, x, 2));
+      const int row = half * kPieceRows + rowOfSums<PairedRows>(threadIdx.x % 32 / 4, j);
       if (threadIdx.x % 4 == 0)
-        asm volatile("st.shared.f32 [%0], %1;" ::"r"(block.most(group, i, row + 8 * j) + column / kPieceColumns * 4),
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(block.most(group, i, row) + column / kPieceColumns * 4),
                      "f"(x)
                      : "memory");
     }

@@ -96,6 +96,12 @@ __device__ __forceinline__ void storeBoxOnce(const unsigned char *map, int colum
 constexpr int kLine = 128;
 template <typename T> constexpr int kSummed = kLine / int(sizeof(T));
 
+/// Which of a warpgroup's 64 rows the sums c[...][2 j] and c[...][2 j + 1] of a thread belong to, where it is the
+/// `quad`-th group of four lanes in its warp: the rows of the matmul, or (`Paired`) two neighbours.
+template <bool Paired> __device__ __forceinline__ int rowOfSums(int quad, int j) {
+  return threadIdx.x / 32 % 4 * 16 + (Paired ? 2 * quad + j : quad + 8 * j);
+}
+
 /// Tiles of c, and their pieces.
 template <int Rows, int Columns, int Width> struct Tiles {
   static constexpr int height = (Rows + kHeight - 1) / kHeight, width = (Columns + Width - 1) / Width,
@@ -218,7 +224,7 @@ __device__ __forceinline__ void writeMaps(const Block &block, const A *a, const 
   if constexpr (ALines)
     writer.template write<bytes, kLine>(a, Rows, Sums, kHeight);
   else
-    writer.template write<bytes, kLine>(a, Sums, Rows, kDepth);
+    writer.template write<bytes, kLine>(a, Sums, Rows, kSummed<A>);
   if constexpr (BLines)
     writer.template write<bytes, kLine>(b, Columns, Sums, Block::fetched);
   else
@@ -274,7 +280,7 @@ __device__ __forceinline__ void fetchOperands(const Block &block, const unsigned
         copyBox(to, maps, k, tile.row, 0, ring.full());
       } else {
 #pragma unroll
-        for (int i = 0; i < kHeight; i += kBlock)
+        for (int i = 0; i < kHeight; i += kSummed<A>)
           copyBox(to + i * kLine, maps, tile.row + i, k, 0, ring.full());
       }
       if constexpr (BLines) {
