@@ -368,10 +368,13 @@ LogicalResult EmbeddingOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
+/// Whether a token id is a row of the table.
+static bool isRow(double id, int64_t rows) { return id >= 0 && id < rows; }
+
 /// Reports a token id that is not a row of the table, with its place.
 static LogicalResult checkId(Operation *op, const RefTensor &tokens, int64_t t, int64_t rows) {
   double id = tokens.data[t];
-  if (id >= 0 && id < rows)
+  if (isRow(id, rows))
     return success();
   return op->emitOpError() << "token id " << static_cast<int64_t>(id) << " at position " << t
                            << " is not in [0, " << rows << ")";
@@ -379,12 +382,18 @@ static LogicalResult checkId(Operation *op, const RefTensor &tokens, int64_t t, 
 
 LogicalResult EmbeddingOp::evaluate(ArrayRef<const RefTensor *> in,
                                     MutableArrayRef<RefTensor> out) {
-  int64_t d = in[1]->cols();
+  const int64_t d = in[1]->cols(), rows = in[1]->shape[0];
+  const bool areGiven = isa<BlockArgument>(getTokens());
   for (int64_t t = 0; t < in[0]->size(); ++t) {
-    if (failed(checkId(*this, *in[0], t, in[1]->shape[0])))
+    const auto to = out[0].data.begin() + t * d;
+    if (areGiven && failed(checkId(*this, *in[0], t, rows)))
       return failure();
+    if (!isRow(in[0]->data[t], rows)) {
+      std::fill(to, to + d, std::numeric_limits<double>::quiet_NaN());
+      continue;
+    }
     const double *row = in[1]->data.data() + static_cast<int64_t>(in[0]->data[t]) * d;
-    std::copy(row, row + d, out[0].data.begin() + t * d);
+    std::copy(row, row + d, to);
   }
   return success();
 }

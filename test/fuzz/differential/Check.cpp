@@ -199,6 +199,8 @@ Verdict Checker::check(const Setting &setting) {
   const Candidate candidate = compileCandidate(compiler, source, setting);
   if (!candidate.complaint.empty())
     return {Outcome::Crashed, "a plan in spite of: " + candidate.complaint};
+  if (oracle->refusesValues() && !candidate.plan.empty())
+    return checkRefusal(*oracle, setting, candidate.plan);
   if (!oracle->refusal().empty())
     return candidate.plan.empty()
                ? Verdict{Outcome::RefusedByOracle, oracle->refusal()}
@@ -231,6 +233,16 @@ Verdict Checker::check(const Setting &setting) {
     return {Outcome::Wrong,
             fmt::format("other bits than under {}: {}", entry->second.setting.text(), text), 1.0};
   return verdict;
+}
+
+Verdict Checker::checkRefusal(const Oracle &oracle, const Setting &setting,
+                              const std::vector<std::byte> &plan) {
+  try {
+    runCandidate(plan, setting, oracle.work(), 1);
+  } catch (const support::Error &) {
+    return {};
+  }
+  return {Outcome::IllConditioned, "runs, where the oracle ends: " + oracle.refusal()};
 }
 
 Verdict Checker::compare(const Oracle &oracle, const Setting &setting,

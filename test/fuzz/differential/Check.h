@@ -48,6 +48,10 @@ public:
   Verdict checkPlan(const Setting &setting);
 
 private:
+  /// Runs a plan with values that the oracle refuses: an executor may compute with them, or end by
+  /// an error.
+  static Verdict checkRefusal(const Oracle &oracle, const Setting &setting,
+                              const std::vector<std::byte> &plan);
   Verdict compare(const Oracle &oracle, const Setting &setting, const TensorMap &found) const;
 
   Compiler &compiler;

@@ -185,6 +185,7 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});
     ready = exact && rounded;
+    valuesRefused = !ready;
     if (ready) {
       exactValues = std::move(*exact);
       roundedValues = std::move(*rounded);

@@ -46,6 +46,8 @@ public:
 
   /// Why the model is none, or cannot be differentiated; empty when it can be compared with.
   const std::string &refusal() const { return problem; }
+  /// Whether it is the values that it cannot be computed with, of which a plan may refuse a run.
+  bool refusesValues() const { return valuesRefused; }
   /// Why it cannot be had in the precision, which is then the compiler's fault.
   const std::string &precisionRefusal() const { return precisionProblem; }
   const Work &work() const { return todo; }
@@ -59,6 +61,7 @@ private:
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string problem, precisionProblem;
+  bool valuesRefused = false;
   Work todo;
   TensorMap exactValues, roundedValues;
 };

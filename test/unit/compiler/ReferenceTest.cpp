@@ -542,6 +542,27 @@ TEST(Reference, ReportsIdsOutOfRangeAtTheirLine) {
   }
 }
 
+TEST(Reference, RowsOfComputedIdsOutOfRangeAreNoNumbers) {
+  SmallModel m;
+  m.parameters = {{"table", {4, 2}}};
+  m.ids = {{"tokens", {3}, 4}};
+  m.resultShape = {3, 2};
+  m.code = "    %one = hydra.constant dtype = i32 shape = [3] value = 1\n"
+           "    %ids = hydra.add %tokens, %one\n"
+           "    %y = hydra.embedding %ids, %table\n";
+  SmallProgram program(m);
+  ASSERT_EQ(program.error, "");
+  TensorMap values = m.values(1);
+  values["tokens"].data = {2, 3, 0};
+  const RefTensor y = program.evaluate(values);
+  const RefTensor &table = values["table"];
+  for (const int64_t i : {0, 1}) {
+    EXPECT_EQ(y.data[i], table.data[3 * 2 + i]);
+    EXPECT_TRUE(std::isnan(y.data[2 + i]));
+    EXPECT_EQ(y.data[4 + i], table.data[1 * 2 + i]);
+  }
+}
+
 TEST(Reference, ReportsLabelsOutOfRange) {
   for (const bool fused : {false, true}) {
     const SmallModel m = lossModel(fused, 0.0);
