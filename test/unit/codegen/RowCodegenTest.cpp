@@ -432,6 +432,24 @@ TEST_F(RowCodegenTest, Rotates) {
         }
 }
 
+TEST_F(RowCodegenTest, RotationsOfNeighboursTakeOverTheirInput) {
+  for (const RowType type : {RowType::F32, RowType::BF16})
+    for (const bool inverse : {false, true})
+      for (const int64_t width : {6, 16, 64, 80}) {
+        SCOPED_TRACE(testing::Message() << width << inverse);
+        RowDomain domain{{2, 9}, {3, width}};
+        RowRecorder e(&context, domain, {{{2, 9, 3, width}, type, std::nullopt}});
+        const Rotation rotation{1e4, /*halfSplit=*/false, inverse, 9, 0};
+        RowProgram program = e.finish({e.rotate(0, rotation)}, {{RowForm::Tile, type}});
+        const std::vector<Numbers> inputs = randomInputs(program, width);
+        RunOptions options; // a part of rows of three times as many numbers
+        options.inputLayouts = {{9 * 9 * width, 9 * width, width, 1}};
+        options.inPlace = {0};
+        expectMatches(program, inputs, options);
+        EXPECT_EQ(runKernel(program, inputs, options), runKernel(program, inputs));
+      }
+}
+
 TEST_F(RowCodegenTest, RotatesByGivenPositions) {
   for (const int64_t period : {0, 5})
     for (const bool computed :
