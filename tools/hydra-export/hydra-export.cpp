@@ -297,12 +297,17 @@ bool hasParameters(ModelOp model, const std::vector<frontend::NamedParameter> &t
 /// What the model says of its parameters. One that says nothing, and has those of the model that
 /// hydra-import would make of the configuration, has the names of that.
 std::vector<frontend::NamedParameter>
-tableOf(ModelOp model, const std::optional<frontend::Architecture> &architecture) {
+tableOf(ModelOp model, const std::optional<frontend::Architecture> &architecture,
+        const Options &options) {
   ParsedModel imported;
   if (architecture && isUnnamed(model) && succeeded(loadExpected(*architecture, {}, imported)))
     if (std::vector<frontend::NamedParameter> table = frontend::namesOf(imported.model());
         hasParameters(model, table))
       return table;
+  if (!architecture && isUnnamed(model))
+    fail("{}: no parameter says from which tensor it is; expected --config=FILE, which gives them "
+         "names, or from \"NAME\" behind each",
+         support::shownPath(options.model.getValue()));
   return frontend::namesOf(model);
 }
 
@@ -316,7 +321,7 @@ LogicalResult exportAdapter(const Options &options) {
     return failure();
   const support::SafetensorsFile weights(checkedWeights(options));
   NewDirectory directory(options.output.getValue());
-  frontend::exportAdapter(weights, tableOf(model.model(), architecture),
+  frontend::exportAdapter(weights, tableOf(model.model(), architecture, options),
                           frontend::statesOf(model.model()), options.dtype.dtype(), baseOf(options),
                           directory.path(), architecture ? &*architecture : nullptr);
   directory.commit();
@@ -342,7 +347,7 @@ LogicalResult exportModel(const Options &options) {
   ParsedModel model;
   if (failed(loadModel(options, model)))
     return failure();
-  const std::vector<frontend::NamedParameter> table = tableOf(model.model(), architecture);
+  const std::vector<frontend::NamedParameter> table = tableOf(model.model(), architecture, options);
   if (architecture) {
     ParsedModel expected;
     if (failed(loadExpected(*architecture, table, expected)))
