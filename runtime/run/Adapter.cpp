@@ -68,6 +68,40 @@ size_t behindFirst(std::string_view text) {
   return dot == std::string_view::npos ? dot : dot + 1;
 }
 
+/// Fields of other ways of adapting, which change what the matrices mean.
+constexpr std::array<std::string_view, 14> kOff = {"use_dora",
+                                                   "use_rslora",
+                                                   "modules_to_save",
+                                                   "rank_pattern",
+                                                   "alpha_pattern",
+                                                   "layer_replication",
+                                                   "lora_bias",
+                                                   "layers_to_transform",
+                                                   "layers_pattern",
+                                                   "trainable_token_indices",
+                                                   "alora_invocation_tokens",
+                                                   "use_qalora",
+                                                   "use_bdlora",
+                                                   "arrow_config"};
+
+/// Fields that Configuration reads one by one.
+constexpr std::array<std::string_view, 7> kRead = {
+    "peft_type",     "r", "lora_alpha", "bias", "target_parameters", "init_lora_weights",
+    "target_modules"};
+
+/// Fields that say nothing of what adapters compute: about files, training and first values, or the
+/// same as the names of tensors.
+constexpr std::array<std::string_view, 18> kHarmless = {
+    "auto_mapping",      "base_model_name_or_path",
+    "corda_config",      "ensure_weight_tying",
+    "eva_config",        "exclude_modules",
+    "fan_in_fan_out",    "inference_mode",
+    "loftq_config",      "lora_dropout",
+    "lora_ga_config",    "megatron_config",
+    "megatron_core",     "peft_version",
+    "qalora_group_size", "revision",
+    "runtime_config",    "task_type"};
+
 /// A configuration of PEFT, which must mean what the plan computes.
 class Configuration {
 public:
@@ -91,24 +125,8 @@ public:
       reject("lora_alpha", fmt::format("{:g}, with which the plan was made", scale.alpha));
     if (const auto bias = content.find("bias"); bias != content.end())
       want("bias", json("none"));
-    // Other ways of adapting, which change what the matrices mean.
-    static constexpr std::array kOff = {"use_dora",
-                                        "use_rslora",
-                                        "modules_to_save",
-                                        "rank_pattern",
-                                        "alpha_pattern",
-                                        "layer_replication",
-                                        "lora_bias",
-                                        "layers_to_transform",
-                                        "layers_pattern",
-                                        "trainable_token_indices",
-                                        "alora_invocation_tokens",
-                                        "use_qalora",
-                                        "use_bdlora",
-                                        "arrow_config"};
-    for (const char *name : kOff)
-      if (const auto value = content.find(name);
-          value != content.end() && !value->empty() && *value != json(false))
+    for (const std::string_view name : kOff)
+      if (const auto value = content.find(name); value != content.end() && !isOff(*value))
         reject(name, "nothing, which is all that is supported");
     // They have the experts of a module in one pair of matrices, in an order that depends on PEFT's
     // version.
@@ -120,6 +138,7 @@ public:
     const auto first = content.find("init_lora_weights");
     if (first != content.end() && first->is_string() && *first != json("gaussian"))
       reject("init_lora_weights", "true, false or \"gaussian\", which leave the base as it is");
+    checkRest();
   }
 
   /// Whether each tensor belongs to a module that is named, by its name or by the end of it, and
@@ -144,11 +163,25 @@ public:
   }
 
 private:
+  static bool isOff(const json &value) { return value.empty() || value == json(false); }
+
+  /// Throws Error for a field that is neither read nor known not to matter: it may be of another
+  /// way of adapting.
+  void checkRest() const {
+    const auto isIn = [](const auto &list, const std::string &name) {
+      return std::ranges::find(list, name) != list.end();
+    };
+    for (const auto &[name, value] : content.items())
+      if (!isOff(value) && !isIn(kRead, name) && !isIn(kHarmless, name))
+        fail("{}: the field '{}' is not supported; it may change what the adapters compute", place,
+             shown(name));
+  }
+
   void want(const char *name, const json &expected) const {
     if (const auto value = content.find(name); value == content.end() || *value != expected)
       reject(name, expected.dump());
   }
-  [[noreturn]] void reject(const char *name, const std::string &expected) const {
+  [[noreturn]] void reject(std::string_view name, const std::string &expected) const {
     const auto value = content.find(name);
     fail("{}: {} is {}; expected {}", place, name,
          value == content.end() ? "missing" : shown(value->dump()), expected);
@@ -182,8 +215,9 @@ void checkScale(const GivenTensors &given, const AdapterScale &scale) {
   const auto said = given.metadata().find(kLoraKey);
   if (said == given.metadata().end())
     return;
-  // Numbers and spaces may be written in another way.
-  if (json::parse(said->second, nullptr, /*allow_exceptions=*/false) != jsonOf(scale))
+  // Numbers and spaces may be written in another way. What is no JSON compares as equal to nothing
+  // and as different from nothing.
+  if (!(json::parse(said->second, nullptr, /*allow_exceptions=*/false) == jsonOf(scale)))
     fail("{}: has adapters of {}; expected {}, with which the plan was made", given.path(),
          shown(said->second), textOf(scale));
 }
