@@ -5,6 +5,7 @@
 #include "frontend/families/Families.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/JsonGuard.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/ZeroByte.h"
@@ -62,11 +63,12 @@ std::optional<OwnModel> fromMetadata(const fs::path &file) {
     if (find(key) != expected)
       fail("{}: the metadata has the {} '{}'; expected {}", weights.name(), key, shown(find(key)),
            expected);
-  const std::string text = find("config_json");
-  auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  const std::string text = find("config_json"), place = weights.name() + ": config_json";
+  auto json = nlohmann::ordered_json::parse(text, support::JsonGuard(place),
+                                            /*allow_exceptions=*/false);
   if (!json.is_object() || support::hasZeroByte(text))
     fail("{}: the metadata has no config_json that is an object", weights.name());
-  Config config(std::move(json), weights.name() + ": config_json");
+  Config config(std::move(json), place);
   OwnModel model = readMegalodonJax(config);
   config.finish("a checkpoint of megalodon-jax");
   return model;

@@ -105,6 +105,13 @@ TEST(OwnModels, MegalodonByItsMetadata) {
   broken["config_json"] = "[";
   EXPECT_EQ(ofJax(folder, broken),
             "DIR/m.safetensors: the metadata has no config_json that is an object");
+  broken["config_json"] = R"({"vocab_size": 5, "vocab_size": 6})";
+  EXPECT_EQ(ofJax(folder, broken),
+            "DIR/m.safetensors: config_json: has the field 'vocab_size' twice");
+  broken["config_json"] =
+      R"({"vocab_size": )" + std::string(300000, '[') + std::string(300000, ']') + "}";
+  EXPECT_EQ(ofJax(folder, broken),
+            "DIR/m.safetensors: config_json: brackets nest more than 64 deep");
   EXPECT_EQ(
       ofJax(folder, jax({{"attention_window", 64}})),
       "DIR/m.safetensors: config_json: attention_window is 64; expected none: attention within "
