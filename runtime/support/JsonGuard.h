@@ -21,13 +21,14 @@ class JsonGuard {
 public:
   static constexpr int kMostNesting = 64;
 
-  explicit JsonGuard(std::string place) : place(std::move(place)) {}
+  explicit JsonGuard(std::string place, int mostNesting = kMostNesting)
+      : place(std::move(place)), mostNesting(mostNesting) {}
 
   template <typename Json>
   bool operator()(int depth, nlohmann::json::parse_event_t event, const Json &value) {
     using Event = nlohmann::json::parse_event_t;
-    if (depth > kMostNesting)
-      fail("{}: brackets nest more than {} deep", place, kMostNesting);
+    if (depth > mostNesting)
+      fail("{}: brackets nest more than {} deep", place, mostNesting);
     if (event == Event::object_start)
       names.emplace_back();
     if (event == Event::object_end)
@@ -42,6 +43,7 @@ public:
 
 private:
   std::string place;
+  int mostNesting;
   std::vector<std::set<std::string>> names; // of the objects that are open
 };
 

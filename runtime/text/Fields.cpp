@@ -6,6 +6,7 @@
 #include "runtime/text/Utf8.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace hydra::text;
 using hydra::support::shown;
@@ -103,7 +104,9 @@ nlohmann::json hydra::text::parseJson(std::string_view text, const std::string &
   if (const size_t zero = support::zeroByteIn(text); zero != std::string_view::npos)
     support::fail("{}: is no JSON: a mistake at byte {}", name, zero + 1);
   try {
-    return nlohmann::json::parse(text);
+    // Whoever reads a part says how deep it may nest.
+    constexpr int anyNesting = std::numeric_limits<int>::max();
+    return nlohmann::json::parse(text, support::JsonGuard(name, anyNesting));
   } catch (const nlohmann::json::parse_error &error) {
     if (error.byte > text.size())
       support::fail("{}: ends inside of its JSON, after {} bytes", name, text.size());

@@ -84,7 +84,7 @@ private:
 };
 
 /// Parses a file of JSON; `name` is what messages call it. Throws Error with the byte where it is
-/// wrong.
+/// wrong, and for a name that an object has twice.
 nlohmann::json parseJson(std::string_view text, const std::string &name);
 
 } // namespace hydra::text

@@ -431,6 +431,10 @@ TEST(TokenizerFile, RefusesWhatIsNoJson) {
   EXPECT_EQ(parsed("{\"model\": oops}"), "t.json: is no JSON: a mistake at byte 11");
   EXPECT_EQ(parsed(std::string("{}\0{}", 5)), "t.json: is no JSON: a mistake at byte 3");
   EXPECT_EQ(parsed("[]"), "t.json: is array; expected an object");
+  EXPECT_EQ(parsed(R"({"version": "1.0", "version": "1.0"})"),
+            "t.json: has the field 'version' twice");
+  EXPECT_EQ(parsed(R"({"model": {"vocab": {"a": 0, "b": 1, "a": 2}}})"),
+            "t.json: has the field 'a' twice");
   EXPECT_EQ(parsed(std::string(200000, '[')),
             "t.json: ends inside of its JSON, after 200000 bytes");
 }
