@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+
 using namespace hydra;
 
 void hydra::addReports(CLI::App &app, RunOptions &options) {
@@ -153,6 +155,6 @@ void hydra::addGeneration(CLI::App &app, RunOptions &options) {
   add("--stop-token", "ID", defaults.stop,
       "the id of a token in front of which the text ends; repeatable (default: what the tokenizer "
       "says)")
-      ->check(fromZero)
+      ->check(range(0, std::numeric_limits<int32_t>::max()))
       ->allow_extra_args(false);
 }
