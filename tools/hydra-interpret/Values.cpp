@@ -20,6 +20,24 @@ namespace hydra {
 
 static bool isInteger(const Slot &slot) { return slot.type.getElementType().isInteger(32); }
 
+std::vector<std::pair<std::string, RankedTensorType>> tensorsOf(Operation *variable) {
+  const auto type = isa<ParamOp>(variable) ? cast<ParamOp>(variable).getBoundType()
+                                           : cast<StateOp>(variable).getBoundType();
+  FlatUnitAttr unit = unitOf(variable);
+  if (!unit)
+    return {{SymbolTable::getSymbolName(variable).str(), type}};
+  std::vector<std::pair<std::string, RankedTensorType>> tensors;
+  for (MemberAttr member : unit.getMembers())
+    tensors.emplace_back(memberName(variable, member),
+                         RankedTensorType::get(member.getShape(), type.getElementType()));
+  return tensors;
+}
+
+static void addSlots(Operation *variable, Slot::Kind kind, std::vector<Slot> &slots) {
+  for (auto &[name, type] : tensorsOf(variable))
+    slots.push_back({kind, name, type});
+}
+
 std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   std::vector<Slot> slots;
   llvm::StringSet<> seen;
@@ -35,12 +53,12 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   }
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
-      slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
+      addSlots(param, Slot::Kind::Parameter, slots);
     else if (auto state = dyn_cast<StateOp>(op);
              state && state.getRole() != VariableRole::copy &&
              state.getRole() != VariableRole::derived && state.getRole() != VariableRole::scale &&
              state.getRole() != VariableRole::rest && state.getRole() != VariableRole::step_sum)
-      slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
+      addSlots(state, Slot::Kind::State, slots);
   }
   return slots;
 }

@@ -20,6 +20,10 @@ struct Slot {
   double value = 0;            ///< of a scalar that nobody gives
 };
 
+/// Names and types of the tensors that a parameter or state is given and returned as: itself, or of
+/// a unit what lies in it.
+std::vector<std::pair<std::string, mlir::RankedTensorType>> tensorsOf(mlir::Operation *variable);
+
 /// The arguments of the programs, each name once, then parameters and state in the model's order.
 /// Arguments with a default are scalars, all others inputs.
 std::vector<Slot> slotsOf(llvm::ArrayRef<EntryOp> programs);

@@ -292,11 +292,8 @@ private:
     for (auto &item : *initial)
       values.try_emplace(item.getKey(), std::move(item.getValue()));
     for (StateOp state : driver.model().getBody().getOps<StateOp>())
-      if (state.getRole() == VariableRole::copy) {
-        RefTensor copy = values[*state.getOwner()];
-        roundTo(copy, state.getBoundType().getElementType());
-        values[state.getSymName()] = std::move(copy);
-      }
+      if (state.getRole() == VariableRole::copy)
+        giveCopy(state);
     giveScalar("lr", options.lr);
     giveScalar("clip", options.clip);
     schedules = runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
@@ -329,8 +326,7 @@ private:
     outputs = std::move(*computed);
     for (StringRef name : program.getReturn().getOutputNames().getAsValueRange<StringAttr>())
       shown.push_back(name.str());
-    for (auto symbol : program.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
-      shown.push_back(symbol.getValue().str());
+    forEachUpdated(program, [&](const std::string &name) { shown.push_back(name); });
     return success();
   }
 
@@ -389,8 +385,26 @@ private:
   }
 
   void takeUpdates(EntryOp program, TensorMap &results) {
+    forEachUpdated(program,
+                   [&](const std::string &name) { values[name] = std::move(results[name]); });
+  }
+
+  /// Names of the tensors that a program gives new values of parameters and state as.
+  static void forEachUpdated(EntryOp program, llvm::function_ref<void(const std::string &)> take) {
+    auto model = program->getParentOfType<ModelOp>();
     for (auto symbol : program.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
-      values[symbol.getValue()] = std::move(results[symbol.getValue()]);
+      for (const auto &[name, type] : tensorsOf(model.lookupSymbol(symbol.getAttr())))
+        take(name);
+  }
+
+  /// A copy is what it is made of, rounded.
+  void giveCopy(StateOp state) {
+    const auto owners = tensorsOf(driver.model().lookupSymbol(*state.getOwner()));
+    for (const auto &[copy, owner] : llvm::zip_equal(tensorsOf(state), owners)) {
+      RefTensor rounded = values[owner.first];
+      roundTo(rounded, copy.second.getElementType());
+      values[copy.first] = std::move(rounded);
+    }
   }
 
   static bool isVariable(const Slot &slot) {
