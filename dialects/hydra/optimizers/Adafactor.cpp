@@ -1,6 +1,7 @@
 // Adafactor: second moments of rows and columns instead of elements.
 #include "dialects/hydra/optimizers/Directed.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -34,6 +35,12 @@ Value meanOf(OpBuilder &b, Location loc, Value x, int64_t axis) {
 
 Value atLeast(OpBuilder &b, Location loc, Value x, double least) {
   return MaxOp::create(b, loc, x, build::constant(b, loc, x.getType(), least));
+}
+
+/// A lower bound of what is divided by, which must not be 0 in f32, as the square of the paper's
+/// eps1, 1e-30, would be.
+double normalFloat(double least) {
+  return std::max<double>(least, std::numeric_limits<float>::min());
 }
 
 /// Root mean square: `[]`.
@@ -90,14 +97,14 @@ SmallVector<Value> AdafactorOp::buildUpdate(OpBuilder &b, Location loc, const Op
     Value r = directed::blend(b, loc, in.states[0], meanOf(b, loc, square, rank - 1), share);
     Value c = directed::blend(b, loc, in.states[1], meanOf(b, loc, square, rank - 2), share);
     moments = {r, c};
-    Value mean = atLeast(b, loc, meanOf(b, loc, r, rank - 2), number("eps1"));
+    Value mean = atLeast(b, loc, meanOf(b, loc, r, rank - 2), normalFloat(number("eps1")));
     Value rows = DivOp::create(b, loc, r, repeated(b, loc, mean, build::shapeOf(r), 0));
     v = MulOp::create(b, loc, repeated(b, loc, rows, shape, 0), repeated(b, loc, c, shape, 1));
   } else {
     v = directed::blend(b, loc, in.states[0], square, share);
     moments = {v};
   }
-  const double least = number("eps1") * number("eps1");
+  const double least = normalFloat(number("eps1") * number("eps1"));
   Value u = MulOp::create(b, loc, g, RsqrtOp::create(b, loc, atLeast(b, loc, v, least)));
   Value size = rmsOf(b, loc, build::cast(b, loc, in.parameter, b.getF32Type()));
   Value rate = MinOp::create(b, loc, in.rate, RsqrtOp::create(b, loc, t));
