@@ -133,8 +133,8 @@ std::string problemText(const CLI::App &app, const CLI::ParseError &error,
 
 } // namespace
 
-std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *const *argv,
-                                         const char *program) {
+std::optional<int> hydra::parseArgumentsOrThrow(CLI::App &app, int argc, const char *const *argv,
+                                                const char *program) {
   const std::span<const char *const> words{argv, static_cast<size_t>(argc)};
   try {
     app.parse(argc, argv);
@@ -144,8 +144,7 @@ std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *co
         problem = firstProblem(app, problemOf);
     if (problem.empty())
       return std::nullopt;
-    std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
-    return 1;
+    throw support::Error(problem);
   } catch (const CLI::Success &help) {
     const int status = app.exit(help);
     if (std::cout.flush())
@@ -154,8 +153,16 @@ std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *co
                  support::errnoText(errno).c_str());
     return 1;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "%s: %s\n", program,
-                 support::oneLine(support::shown(problemText(app, error, words), 300)).c_str());
+    throw support::Error(support::shown(problemText(app, error, words), 300));
+  }
+}
+
+std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *const *argv,
+                                         const char *program) {
+  try {
+    return parseArgumentsOrThrow(app, argc, argv, program);
+  } catch (const support::Error &mistake) {
+    std::fprintf(stderr, "%s: %s\n", program, mistake.what());
     return 1;
   }
 }

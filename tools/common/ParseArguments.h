@@ -13,4 +13,8 @@ namespace hydra {
 std::optional<int> parseArguments(CLI::App &app, int argc, const char *const *argv,
                                   const char *program);
 
+/// The same, but throws support::Error with the line that names the mistake.
+std::optional<int> parseArgumentsOrThrow(CLI::App &app, int argc, const char *const *argv,
+                                         const char *program);
+
 } // namespace hydra

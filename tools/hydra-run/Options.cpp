@@ -149,7 +149,7 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
   for (const std::string &word : line.words())
     arguments.push_back(word.c_str());
   const std::optional<int> status =
-      parseArguments(app, static_cast<int>(arguments.size()), arguments.data(), "hydra-run");
+      parseArgumentsOrThrow(app, static_cast<int>(arguments.size()), arguments.data(), "hydra-run");
   if (!status && options.run)
     RunDirectory(*options.run).setPaths(options);
   return status;

@@ -103,9 +103,9 @@ std::pair<int64_t, int64_t> parseStepRange(const std::string &text);
 std::vector<std::string> checkOptions(const RunOptions &options, const runtime::PlanFile &file,
                                       uint64_t ranks);
 
-/// The status that the program must end with right away (`--help`, a mistake, which has been
-/// printed as one line), or nothing. With `--resume DIR` where DIR is a run, flags that are not
-/// given are as they were in that run. Throws Error when the run cannot be read.
+/// The status that the program must end with right away (`--help`), or nothing. With `--resume DIR`
+/// where DIR is a run, flags that are not given are as they were in that run. Throws Error with
+/// what is wrong, and when the run cannot be read.
 std::optional<int> parseOptions(int argc, char **argv, RunOptions &options);
 
 } // namespace hydra

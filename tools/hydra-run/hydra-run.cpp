@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -393,6 +394,35 @@ int runAsRank(const RunOptions &options, const runtime::World &world) {
   }
 }
 
+/// Of several ranks most likely all have the same wrong flags: those that meet at once say it once.
+/// Returns the line that this process has to print.
+std::string lineOfMistake(const std::exception &mistake) {
+  constexpr std::chrono::seconds kMeeting{2};
+  runtime::World world = runtime::worldFromEnvironment();
+  world.speaks = true; // of a mistake that the others may not have
+  if (world.size > 1)
+    try {
+      const runtime::HeldSignal held;
+      runtime::Channel channel(world, kMeeting);
+      return channel.end(mistake);
+    } catch (const runtime::RunEnded &) {
+      return "";                       // another rank has said why
+    } catch (const support::Error &) { // they did not meet
+    }
+  return support::problemOf(mistake);
+}
+
+/// As parseOptions, but prints what is wrong.
+std::optional<int> readOptions(int argc, char **argv, RunOptions &options) {
+  try {
+    return parseOptions(argc, argv, options);
+  } catch (const std::exception &mistake) {
+    if (const std::string line = lineOfMistake(mistake); !line.empty())
+      std::fprintf(stderr, "hydra-run: %s\n", line.c_str());
+    return 1;
+  }
+}
+
 /// One GPU is asked for.
 void checkGpus(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
@@ -451,7 +481,7 @@ int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN); // a reader that has gone is then an error of writing
   try {
     RunOptions options;
-    if (const std::optional<int> status = parseOptions(argc, argv, options))
+    if (const std::optional<int> status = readOptions(argc, argv, options))
       return *status;
     return start(options, argv);
   } catch (const runtime::RunEnded &) {

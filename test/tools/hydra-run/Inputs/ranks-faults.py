@@ -216,6 +216,13 @@ both("another flag", by_hand(0, 2, port, fresh("hand")),
      by_hand(1, 2, port, fresh("hand"), "--seed", "3"),
      r"rank 0 \(host .*\) has as its (data|seed) \w+, rank 1")
 port = free_port()
+both("a wrong flag", *(by_hand(rank, 2, port, fresh("hand"), "--stpes", "3") for rank in range(2)),
+     r"^hydra-run: unknown flag '--stpes'; did you mean '--steps'\?$")
+port = free_port()
+both("a wrong flag of rank 1", by_hand(0, 2, port, fresh("hand")),
+     by_hand(1, 2, port, fresh("hand"), "--stpes", "3"),
+     r"^hydra-run: rank 1 \(host .*\): unknown flag '--stpes'")
+port = free_port()
 for rank in range(2):  # under one name, in folders of their own
     os.makedirs(os.path.join(folder, f"node{rank}"), exist_ok=True)
     with open(data, "rb") as text, open(os.path.join(folder, f"node{rank}", "measured"), "wb") as part:
