@@ -412,10 +412,32 @@ std::string lineOfMistake(const std::exception &mistake) {
   return support::problemOf(mistake);
 }
 
+/// By --ranks or --gpus; 0: by neither.
+uint32_t processesAskedFor(const RunOptions &options) {
+  return std::max(options.ranks, options.gpus);
+}
+const char *processesFlag(const RunOptions &options) { return options.gpus > 0 ? "gpus" : "ranks"; }
+
+/// Throws Error where there are, or are asked for, other processes than the flags go with.
+void checkProcesses(const RunOptions &options) {
+  const runtime::World world = runtime::worldFromEnvironment();
+  const uint32_t ranks = processesAskedFor(options), most = std::max(world.size, ranks);
+  if (options.chat && most > 1)
+    fail("--chat is for one process, which reads the standard input; there are {}", most);
+  if (options.calibrate && most > 1)
+    fail("--calibrate is for one process; there are {}", most);
+  if (world.size > 1 && ranks > 0 && ranks != world.size)
+    fail("--{0}={1}, but {2} in the environment: the processes are there already; leave --{0} away",
+         processesFlag(options), ranks, world.origin);
+}
+
 /// As parseOptions, but prints what is wrong.
 std::optional<int> readOptions(int argc, char **argv, RunOptions &options) {
   try {
-    return parseOptions(argc, argv, options);
+    const std::optional<int> status = parseOptions(argc, argv, options);
+    if (!status)
+      checkProcesses(options);
+    return status;
   } catch (const std::exception &mistake) {
     if (const std::string line = lineOfMistake(mistake); !line.empty())
       std::fprintf(stderr, "hydra-run: %s\n", line.c_str());
@@ -434,23 +456,13 @@ void checkGpus(const RunOptions &options) {
 /// Alone, as a rank that somebody has started, or as the parent of ranks on this machine.
 int start(const RunOptions &options, char **arguments) {
   const runtime::World world = runtime::worldFromEnvironment();
-  const uint32_t ranks = std::max(options.ranks, options.gpus);
-  const char *flag = options.gpus > 0 ? "gpus" : "ranks";
-  if (options.chat && std::max(world.size, ranks) > 1)
-    fail("--chat is for one process, which reads the standard input; there are {}",
-         std::max(world.size, ranks));
+  const uint32_t ranks = processesAskedFor(options);
   if (options.calibrate) {
-    if (std::max(world.size, ranks) > 1)
-      fail("--calibrate is for one process; there are {}", std::max(world.size, ranks));
     calibrate(options);
     return 0;
   }
-  if (world.size > 1) {
-    if (ranks > 0 && ranks != world.size)
-      fail("--{}={}, but {} in the environment: the processes are there already; leave --{} away",
-           flag, ranks, world.origin, flag);
+  if (world.size > 1)
     return runAsRank(options, world);
-  }
   if (ranks <= 1) {
     if (options.gpus > 0)
       checkGpus(options);
@@ -461,7 +473,7 @@ int start(const RunOptions &options, char **arguments) {
     checkRanks(file, ranks);
     const bool gpus = file.plan().target()->kind() == planfile::TargetKind::cuda;
     if (gpus != (options.gpus > 0))
-      fail("--{}: {} is a plan for {}; run it with --{}={}", flag, file.origin(),
+      fail("--{}: {} is a plan for {}; run it with --{}={}", processesFlag(options), file.origin(),
            support::shown(file.plan().target()->name()->string_view()), gpus ? "gpus" : "ranks",
            ranks);
   }

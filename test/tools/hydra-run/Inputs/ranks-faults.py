@@ -219,6 +219,9 @@ port = free_port()
 both("a wrong flag", *(by_hand(rank, 2, port, fresh("hand"), "--stpes", "3") for rank in range(2)),
      r"^hydra-run: unknown flag '--stpes'; did you mean '--steps'\?$")
 port = free_port()
+both("a number of ranks beside theirs", *(by_hand(rank, 2, port, fresh("hand"), "--ranks", "3") for rank in range(2)),
+     "^hydra-run: --ranks=3, but WORLD_SIZE=2 in the environment")
+port = free_port()
 both("a wrong flag of rank 1", by_hand(0, 2, port, fresh("hand")),
      by_hand(1, 2, port, fresh("hand"), "--stpes", "3"),
      r"^hydra-run: rank 1 \(host .*\): unknown flag '--stpes'")
