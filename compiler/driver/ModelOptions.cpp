@@ -53,6 +53,15 @@ BindingFlags::BindingFlags(BindingOptions &binding)
                                 "be 'static' is, unless --set says otherwise; another "
                                 "gradient"))) {}
 
+bool BindingFlags::SettingParser::parse(cl::Option &option, StringRef, StringRef text,
+                                        std::string &value) {
+  const StringRef symbol = text.split('=').first.trim();
+  if (!names.insert(symbol).second)
+    return rejectValue(option, text, ("a single value of " + symbol).str());
+  value = text.str();
+  return false;
+}
+
 bool BindingFlags::given() const {
   return preset.getNumOccurrences() + set.getNumOccurrences() + batch.getNumOccurrences() +
              seq.getNumOccurrences() + mesh.getNumOccurrences() + routing.getNumOccurrences() >

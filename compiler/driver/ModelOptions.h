@@ -6,6 +6,8 @@
 #include "compiler/driver/CommandLine.h"
 #include "compiler/driver/TuningFlags.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <string>
 
 namespace hydra {
@@ -37,8 +39,15 @@ protected:
   bool hasMesh() const { return mesh.getNumOccurrences() > 0; }
 
 private:
+  /// `NAME=VALUE`, each name once.
+  struct SettingParser : llvm::cl::parser<std::string> {
+    using parser::parser;
+    bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text,
+               std::string &value);
+    llvm::StringSet<> names;
+  };
   llvm::cl::opt<std::string, true> preset;
-  llvm::cl::list<std::string, std::vector<std::string>> set;
+  llvm::cl::list<std::string, std::vector<std::string>, SettingParser> set;
   BoundInteger<1> batch, seq;
   llvm::cl::list<std::string, std::vector<std::string>> mesh;
   BoundChoice<Routing> routing;
