@@ -98,10 +98,10 @@ void Channel::State::begin() {
 }
 
 void Channel::State::listen() {
-  const auto refuse = [&](const asio::error_code &error) {
+  const auto refuse = [&](const asio::error_code &error, const char *wrong = "MASTER_PORT") {
     if (error)
-      fail("rank 0 cannot listen at {}:{}: {}; choose another MASTER_PORT", shown(world.address),
-           world.port, error.message());
+      fail("rank 0 cannot listen at {}:{}: {}; choose another {}", shown(world.address), world.port,
+           error.message(), wrong);
   };
   asio::error_code error;
   if (world.listener >= 0) {
@@ -110,7 +110,7 @@ void Channel::State::listen() {
   } else {
     tcp::resolver resolver(io);
     const auto found = resolver.resolve(world.address, std::to_string(world.port), error);
-    refuse(error);
+    refuse(error, "MASTER_ADDR");
     // A name may stand for another address on each machine, that of the own one for a loopback:
     // only what is the same everywhere binds.
     tcp::endpoint endpoint = *found.begin();
