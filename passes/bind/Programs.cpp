@@ -103,18 +103,24 @@ LogicalResult Programs::returnLabels(EntryOp entry) {
   if (end.getOutput(kLossLabelsOutput))
     return end.emitOpError() << "has an output '" << kLossLabelsOutput
                              << "', which programs that measure add";
-  llvm::SetVector<Value> labels;
+  SmallVector<Value> labels;
   for (auto loss : entry.getBody().getOps<CountedLossOpInterface>())
-    if (!loss.getCount())
-      labels.insert(loss.getLabels());
-  if (labels.size() != 1 || isa<BlockArgument>(build::behindReshapes(labels.front())))
+    if (!loss.getCount() && llvm::none_of(labels, [&](Value other) {
+          return build::behindReshapes(other) == build::behindReshapes(loss.getLabels());
+        }))
+      labels.push_back(loss.getLabels());
+  if (llvm::all_of(labels, [](Value v) { return isa<BlockArgument>(build::behindReshapes(v)); }))
     return success();
   OpBuilder b(end);
   Location loc = end.getLoc();
-  const int64_t count = build::typeOf(labels.front()).getNumElements();
-  Value flat = build::reshape(b, loc, labels.front(), {count});
+  Value all;
+  for (Value set : labels) {
+    Value flat = build::reshape(b, loc, set, {build::typeOf(set).getNumElements()});
+    Value count = RowLoss::countOf(b, loc, flat);
+    all = all ? AddOp::create(b, loc, all, count).getResult() : count;
+  }
   SmallVector<Value> values(end.getOutputs());
-  values.push_back(RowLoss::countOf(b, loc, flat));
+  values.push_back(all);
   llvm::append_range(values, end.getUpdates());
   SmallVector<Attribute> names(end.getOutputNames().getValue());
   names.push_back(b.getStringAttr(kLossLabelsOutput));
