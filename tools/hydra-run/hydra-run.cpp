@@ -406,8 +406,9 @@ std::string lineOfMistake(const std::exception &mistake) {
       runtime::Channel channel(world, kMeeting);
       return channel.end(mistake);
     } catch (const runtime::RunEnded &) {
-      return "";                       // another rank has said why
-    } catch (const support::Error &) { // they did not meet
+      return ""; // another rank has said why
+    } catch (const support::Error &) {
+      // They did not meet.
     }
   return support::problemOf(mistake);
 }
