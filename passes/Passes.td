@@ -18,7 +18,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     listed remain; an entry may serve several, each with its own entry dimensions, and a run may use
     them for something of their own: `programs=train:loss,eval@eval:loss,logits@generate:logits:B=1`.
     A program of the role `eval` also returns `loss_labels`, how many labels count, where its loss is over
-    one set of labels that it makes itself.
+    labels that it makes itself; of several sets, those of all.
 
     A `hydra.scan` over many whole chunks becomes a `hydra.loop` that runs an entry of its own, which
     later passes work on once whatever the length; one over few is written out chunk by chunk, which
