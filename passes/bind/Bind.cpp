@@ -51,11 +51,8 @@ private:
     if (staticRouting && failed(addStaticChoices(given)))
       return failure();
     llvm::append_range(given, set); // comes later and wins
-    if (batch != 0)
-      given.push_back("B=" + std::to_string(batch));
-    if (seq != 0)
-      given.push_back("S=" + std::to_string(seq));
-    if (failed(settings.resolve(model, preset, given)) || failed(calls.check(model)))
+    if (failed(addSize("B", "batch", batch, given)) || failed(addSize("S", "seq", seq, given)) ||
+        failed(settings.resolve(model, preset, given)) || failed(calls.check(model)))
       return failure();
     CallWriter::takeSections(model);
     LogicalResult all = success();
@@ -77,6 +74,20 @@ private:
     if (failed(all))
       return failure();
     finish();
+    return success();
+  }
+
+  /// A dimension that has an option of its own, 0 where it is not given.
+  LogicalResult addSize(StringRef symbol, StringRef option, int64_t size,
+                        SmallVectorImpl<std::string> &given) {
+    if (size == 0)
+      return success();
+    for (StringRef setting : set)
+      if (setting.split('=').first.trim() == symbol)
+        return model.emitOpError()
+               << "dimension '" << symbol << "' of @" << model.getSymName()
+               << " has two values, of '" << setting << "' and of " << option << "=" << size;
+    given.push_back((symbol + "=" + Twine(size)).str());
     return success();
   }
 
