@@ -129,7 +129,8 @@ private:
   plan::CopyOp copyOfOperand() {
     plan::BufferOp buffer = plan::placeOf(matmul.getA()).buffer;
     const llvm::SetVector<Operation *> users = plan::usersOf(buffer.getBuffer());
-    if (matmul.getTransposeA() || !buffer.isTransient() || users.size() != 2)
+    if (matmul.getTransposeA() || !buffer.isTransient() || users.size() != 2 ||
+        plan::placeOf(matmul.getB()).buffer == buffer)
       return {};
     auto copy = dyn_cast<plan::CopyOp>(users[0] == matmul ? users[1] : users[0]);
     if (!copy || copy->getBlock() != matmul->getBlock() || !copy->isBeforeInBlock(matmul) ||

@@ -104,6 +104,11 @@
 // CHECK: plan.copy
 // CHECK: plan.matmul({{.*}} : memref<192x512xf8E5M2>, {{.*}}plan.updates = 1 : i64, transpose_b}
 
+// The second operand is the copy too.
+// CHECK-LABEL: plan.program @columns_twice
+// CHECK: plan.copy
+// CHECK: plan.matmul(%[[LINES:[^ ]*]] : memref<128x512xf8E5M2>, %[[LINES]] : memref<128x512xf8E5M2>, {{.*}}plan.updates = 1 : i64, transpose_b}
+
 // What was copied is written over before the matmul.
 // CHECK-LABEL: plan.program @columns_written
 // CHECK: plan.copy
@@ -398,6 +403,18 @@ plan.module @m {
     plan.output "most" = %most : memref<96xbf16>
     plan.output "q" = %q : memref<96x256xf8E4M3FN>
     plan.output "lines" = %lines : memref<192x512xf8E5M2>
+  }
+  plan.program @columns_twice {
+    %dy = plan.buffer transient other : memref<512x128xf8E5M2>
+    plan.input "dy" = %dy values 0 : memref<512x128xf8E5M2>
+    %columns = plan.view %dy plus 0 : memref<512x128xf8E5M2> to memref<128x512xf8E5M2, strided<[1, 128]>>
+    %lines = plan.buffer transient grad : memref<128x512xf8E5M2>
+    plan.copy(%columns : memref<128x512xf8E5M2, strided<[1, 128]>>) -> (%lines : memref<128x512xf8E5M2>) {label = "copy", op_class = #hydra.op_class<copy_cast>}
+    %dw = plan.buffer transient grad : memref<128x128xf32>
+    plan.matmul(%lines : memref<128x512xf8E5M2>, %lines : memref<128x512xf8E5M2>, scales %lr : memref<f32>, %lr : memref<f32>) -> (%dw : memref<128x128xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %g = plan.view %dw plus 0 : memref<128x128xf32> to memref<256x64xf32>
+    %p = plan.view %w plus 0 : memref<257x64xf32> to memref<256x64xf32>
+    plan.launch @whole(read %p : memref<256x64xf32>, read %g : memref<256x64xf32>, write %p : memref<256x64xf32>)
   }
   plan.program @columns_written {
     %dy = plan.buffer transient other : memref<512x192xf8E5M2>
