@@ -316,7 +316,7 @@ __device__ __forceinline__ void multiplyAndUpdate(const Block &block, const Upda
     __syncwarp();
     if (threadIdx.x % 32 == 0)
       arrive(block.mayUpdate(group ^ 1));
-    if (Tensors::mosts > 0 && threadIdx.x % 32 == 0)
+    if (Tensors::mosts > 0)
       arrive(block.found(group));
   }
 }

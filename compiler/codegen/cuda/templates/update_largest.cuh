@@ -90,9 +90,7 @@ __device__ __forceinline__ void giveLargest(const Block &block, const Tensors &t
           }
         }
       }
-    __syncwarp();
-    if (lane == 0)
-      arrive(block.taken(group));
+    arrive(block.taken(group));
     const int begin = tile.column / shared * shared;
     uint32 *count = tensors.counts + tile.row / kHeight * Tiles::width + begin / Width;
     if (countUp(count) + 1 < (shared + Width - 1) / Width)

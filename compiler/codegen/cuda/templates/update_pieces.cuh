@@ -187,8 +187,8 @@ template <int Width, int Stages, int Buffers, typename Tensors> struct Block {
       for (int group = 0; group < kGroups; ++group) {
         initBarrier(mayMultiply(group), 4);
         initBarrier(mayUpdate(group), 4);
-        initBarrier(found(group), 4);
-        initBarrier(taken(group), 1);
+        initBarrier(found(group), 128);
+        initBarrier(taken(group), 32);
       }
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
