@@ -239,8 +239,12 @@ Verdict Checker::checkRefusal(const Oracle &oracle, const Setting &setting,
                               const std::vector<std::byte> &plan) {
   try {
     runCandidate(plan, setting, oracle.work(), 1);
-  } catch (const support::Error &) {
-    return {};
+  } catch (const support::Error &error) {
+    // Both say which id or label, each with places of its own, and end with what is expected.
+    const size_t expected = oracle.refusal().find("is not in [");
+    const bool isAlike = expected != std::string::npos &&
+                         llvm::StringRef(error.what()).contains(oracle.refusal().substr(expected));
+    return isAlike ? Verdict() : Verdict{Outcome::RefusedByExecutor, error.what()};
   }
   return {Outcome::IllConditioned, "runs, where the oracle ends: " + oracle.refusal()};
 }

@@ -48,8 +48,8 @@ public:
   Verdict checkPlan(const Setting &setting);
 
 private:
-  /// Runs a plan with values that the oracle refuses: an executor may compute with them, or end by
-  /// an error.
+  /// Runs a plan with values that the oracle refuses: an executor may compute with them, or refuse
+  /// them for the same reason.
   static Verdict checkRefusal(const Oracle &oracle, const Setting &setting,
                               const std::vector<std::byte> &plan);
   Verdict compare(const Oracle &oracle, const Setting &setting, const TensorMap &found) const;
