@@ -30,8 +30,8 @@ Layout layoutOf(mlir::Value v);
 Layout layoutOf(mlir::Value v,
                 llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> stridesOf);
 
-/// What shape operations are taken for before hydra-assign-layouts (`Possible`: all that can be are
-/// views) and behind it.
+/// Which shape operations are taken for views: those that hydra-assign-layouts has marked, or,
+/// before it has, all that can be views.
 enum class Views { Marked, Possible };
 
 /// The value itself, what it is a possible view of, and so on to what is none.

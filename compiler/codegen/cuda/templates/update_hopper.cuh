@@ -3,7 +3,7 @@
 // in, with those at the same place in other matrices. What is summed lies along the rows of an operand (`ALines`,
 // `BLines`) or along its columns. Of 8 bits every 128 of it are summed apart (tensor cores keep fewer bits of sums of 8-bit
 // numbers than f32 has) and added to the others; tensor cores take them along rows, so b has them so, and columns of a are
-// turned in registers.
+// transposed in registers.
 //
 // Tiles are 128 rows and `Width` columns of c, taken in turn by as many blocks as there are multiprocessors. One warp
 // has the copy engine fill a ring of stages with operands, as in matmul_hopper.cuh. Two warpgroups have a tile each, in
@@ -151,13 +151,13 @@ HYDRA_BYTE_MATMUL(e5m2, e4m3)
 HYDRA_BYTE_MATMUL(e5m2, e5m2)
 #undef HYDRA_BYTE_MATMUL
 
-/// A warpgroup's 64 of the columns of a stage of bytes, [128][128], as rows of the first operand: along k, which wgmma asks
-/// of bytes, by pairs of neighbouring columns, whose rows a thread has then (`rowOfSums`).
+/// 64 columns of a stage of bytes, [128 of k][128], as the first operand of a warpgroup's matmuls. ldmatrix transposes pairs
+/// of bytes, so a thread has two neighbouring columns, which are rows of the sums (`rowOfSums`).
 struct ByteColumns {
   uint32 at[kLine / 32][4];
 
-  /// Of the stage's columns from 64 `half` on. A matrix has 16 columns of eight k: those that four lanes of a quad need,
-  /// of which the swizzle puts none into the banks of another; so two of the four lanes have the later k first.
+  /// The columns from 64 `half` on. The eight rows of an 8 x 8 matrix are eight k, and lie in different banks of the
+  /// swizzle: for that two lanes of four have their later k in the first register, which the byte permutation undoes.
   __device__ __forceinline__ void load(uint32 stage, int half) {
     const int lane = threadIdx.x % 32, quarter = lane % 8 / 2;
     const int k = lane / 16 * 16 + quarter * 4 + (lane / 8 % 2 ^ quarter / 2) * 2 + lane % 2;
