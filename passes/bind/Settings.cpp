@@ -7,6 +7,16 @@ using namespace mlir;
 
 namespace hydra {
 
+static std::string listed(ArrayRef<std::string> names) {
+  return names.empty() ? "none" : llvm::join(names, ", ");
+}
+
+/// A real number with its point, which tells it from an integer.
+static std::string realText(double value) {
+  std::string text = numberText(value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 LogicalResult Settings::resolve(ModelOp of, StringRef preset, ArrayRef<std::string> settings) {
   model = of;
   return success(succeeded(declareSymbols()) && succeeded(applyPreset(preset)) &&
@@ -37,10 +47,10 @@ LogicalResult Settings::declareSymbols() {
 LogicalResult Settings::give(StringRef name, Attribute value, Operation *where, StringRef source) {
   auto it = symbols.find(name);
   if (it == symbols.end())
-    return where->emitOpError()
-           << source << " gives '" << name << "', but @" << model.getSymName()
-           << " has no such symbol; it has: "
-           << llvm::join(llvm::map_range(symbols, [](auto &s) { return s.first.str(); }), ", ");
+    return where->emitOpError() << source << " gives '" << name << "', but @" << model.getSymName()
+                                << " has no such symbol; it has: "
+                                << listed(llvm::map_to_vector(
+                                       symbols, [](auto &s) { return s.first.str(); }));
   std::string want = checkSymbolValue(value, it->second.kind, it->second.options);
   if (!want.empty()) {
     InFlightDiagnostic error = where->emitOpError()
@@ -49,7 +59,9 @@ LogicalResult Settings::give(StringRef name, Attribute value, Operation *where, 
       error << text.getValue();
     else if (auto flag = dyn_cast<BoolAttr>(value))
       error << (flag.getValue() ? "true" : "false");
-    else if (isa<IntegerAttr, FloatAttr>(value))
+    else if (isa<FloatAttr>(value))
+      error << realText(realValue(value));
+    else if (isa<IntegerAttr>(value))
       error << numberText(realValue(value));
     else
       error << value;
@@ -75,7 +87,7 @@ LogicalResult Settings::applyPreset(StringRef preset) {
     return success();
   }
   return model.emitOpError() << "@" << model.getSymName() << " has no preset '" << preset
-                             << "'; it has: " << llvm::join(names, ", ");
+                             << "'; it has: " << listed(names);
 }
 
 LogicalResult Settings::applySettings(ArrayRef<std::string> settings) {

@@ -58,6 +58,13 @@ hydra.model @m version 1 {
 
 // -----
 
+// The same where nothing is a symbol.
+// expected-error @+1 {{setting gives 'D', but @m has no such symbol; it has: none}}
+hydra.model @m version 1 {
+}
+
+// -----
+
 // Shapes that do not fit.
 hydra.model @m version 1 {
   hydra.symbols dims(D)
