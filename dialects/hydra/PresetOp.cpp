@@ -66,6 +66,27 @@ std::string checkSetting(PresetSetting setting, Attribute value) {
 
 } // namespace
 
+/// Settings of a rate that the preset's own schedule has no use for.
+static LogicalResult verifySchedule(PresetOp preset, DictionaryAttr settings) {
+  auto integer = [&](PresetSetting setting) {
+    auto value = settings.getAs<IntegerAttr>(stringifyPresetSetting(setting));
+    return value ? value.getInt() : 0;
+  };
+  auto word = settings.getAs<StringAttr>(stringifyPresetSetting(PresetSetting::schedule));
+  if (!word)
+    return success();
+  const RateSchedule schedule = *symbolizeRateSchedule(word.getValue());
+  if (schedule == RateSchedule::constant && integer(PresetSetting::warmup) > 0)
+    return preset.emitOpError() << "@" << preset.getPreset()
+                                << " has a setting 'warmup', but its 'schedule' is constant; "
+                                   "linear stays at its peak behind one";
+  if (schedule != RateSchedule::wsd && integer(PresetSetting::stable) > 0)
+    return preset.emitOpError() << "@" << preset.getPreset()
+                                << " has a setting 'stable', but its 'schedule' is "
+                                << word.getValue() << "; expected wsd";
+  return success();
+}
+
 static LogicalResult verifySettings(PresetOp preset, DictionaryAttr settings) {
   for (NamedAttribute a : settings) {
     const StringRef name = a.getName().strref();
@@ -84,7 +105,7 @@ static LogicalResult verifySettings(PresetOp preset, DictionaryAttr settings) {
   if (most && least && realValue(least) > realValue(most))
     return preset.emitOpError() << "@" << preset.getPreset()
                                 << " has a setting 'min_lr' above its 'lr'";
-  return success();
+  return verifySchedule(preset, settings);
 }
 
 //===-- Text --------------------------------------------------------------------------------===//

@@ -48,7 +48,8 @@ LogicalResult verifySymbolName(Operation *op, StringRef name) {
     return op->emitOpError() << "'" << name << "' is no name for a symbol";
   if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol), StringRef(kRowsSymbol),
                           StringRef(kContinuedSymbol), StringRef(kLengthSymbol), StringRef("true"),
-                          StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not")},
+                          StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not"),
+                          StringRef("inf")},
                          name))
     return op->emitOpError() << "'" << name << "' is reserved";
   return success();

@@ -238,6 +238,14 @@ hydra.model @m version 1 {
 
 // -----
 
+// … or a name for infinity, which expressions have.
+hydra.model @m version 1 {
+  // expected-error@+1 {{'inf' is reserved}}
+  hydra.symbols reals(inf = 1.0)
+}
+
+// -----
+
 // … or to name dimensions after; nor are words of expressions.
 hydra.model @m version 1 {
   // expected-error@+1 {{'and' is reserved}}
@@ -423,6 +431,22 @@ hydra.model @m version 1 {
   hydra.symbols dims(D)
   // expected-error@+1 {{@small has a setting 'min_lr' above its 'lr'}}
   hydra.preset @small {D = 4} settings {lr = 1.0e-4, min_lr = 1}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small has a setting 'warmup', but its 'schedule' is constant; linear stays at its peak behind one}}
+  hydra.preset @small {D = 4} settings {schedule = constant, warmup = 3}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small has a setting 'stable', but its 'schedule' is cosine; expected wsd}}
+  hydra.preset @small {D = 4} settings {schedule = cosine, stable = 3}
 }
 
 // -----
