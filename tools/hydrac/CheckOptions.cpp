@@ -137,6 +137,10 @@ static void checkGeneration(const HydracOptions &options) {
     support::fail("--mode=generate: needs --context=N, the most tokens of a sequence");
   if (options.compile.binding.seq != 0)
     support::fail("--mode=generate: --seq is for other modes; expected --context and --prefill");
+  for (StringRef setting : options.compile.binding.settings)
+    if (setting.split('=').first.trim() == "S")
+      support::fail(
+          "--mode=generate: --set S is for other modes; expected --context and --prefill");
   if (options.programs.getNumOccurrences() > 0)
     support::fail("--mode=generate: --program is for other modes");
 }
