@@ -9,7 +9,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 
 namespace hydra {
@@ -80,6 +82,8 @@ private:
         line.pop_back();
       return true;
     }
+    if (std::ferror(stdin) != 0)
+      fail("cannot read the standard input: {}", support::errnoText(errno));
     if (terminal)
       print("\n");
     return false;
