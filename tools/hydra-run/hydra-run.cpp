@@ -339,8 +339,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       runtime::say(table + "\n");
     else if (!onlyGenerates(options) && !options.printsJson())
       print(table + "\n");
-    const bool trained = checkpoint || options.weights;
-    if (const std::string note = session.note(readsBatches && !(onlyGenerates(options) && trained));
+    if (const std::string note = session.note(readsBatches && !onlyGenerates(options));
         leads && !note.empty())
       std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   };
