@@ -186,6 +186,7 @@ private:
     entry->initializer = std::move(*init);
     entry->group = op.getGroup().value_or("").str();
     entry->frozen = op.getFrozen();
+    entry->packed = op.getPacked();
     if (auto adapter = op.getAdapter()) {
       entry->adapter = std::make_unique<planfile::AdapterT>();
       entry->adapter->tensor = adapter->getTensor().str();

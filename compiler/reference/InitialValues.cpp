@@ -4,6 +4,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Int4Groups.h"
 #include "runtime/support/Int8Rows.h"
 #include "runtime/support/SplitFloat.h"
 
@@ -45,8 +46,9 @@ static FailureOr<support::Initializer> initializer(Operation *op, InitAttr init,
 /// The type in which numbers of a variable are drawn: of one in two halves f32.
 static Type drawnType(Operation *variable) {
   auto param = dyn_cast<ParamOp>(variable);
-  return param && restOf(param) ? Float32Type::get(variable->getContext())
-                                : variable->getAttrOfType<TypeAttr>("dtype").getValue();
+  return param && (restOf(param) || isHeldAsIntegers(param.getDtype()))
+             ? Float32Type::get(variable->getContext())
+             : variable->getAttrOfType<TypeAttr>("dtype").getValue();
 }
 
 FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
@@ -80,7 +82,7 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
           return failure();
       }
     } else if (auto param = dyn_cast<ParamOp>(op)) {
-      const auto type = RankedTensorType::get(param.getBoundType().getShape(), drawnType(param));
+      const auto type = RankedTensorType::get(intList(param.getShape()), drawnType(param));
       if (failed(initialize(param, param.getSymName(), param.getSymName(), type, param.getInit())))
         return failure();
     } else if (state && state.getRole() != VariableRole::scale &&
@@ -139,29 +141,43 @@ void toGivenForm(ModelOp model, TensorMap &values) {
   }
 }
 
-static void roundToInt8(ModelOp model, TensorMap &values) {
+/// Numbers that share a scale, as many as there are for each of `scales`: rounds each such group
+/// and writes its bytes.
+static RefTensor roundGroups(
+    const RefTensor &numbers, RankedTensorType bytes, RefTensor &scales,
+    llvm::function_ref<double(std::span<const float> numbers, std::span<int8_t> bytes)> round) {
+  RefTensor held(bytes.getShape());
+  const int64_t each = numbers.size() / scales.size(), ofGroup = held.size() / scales.size();
+  std::vector<float> group(each);
+  std::vector<int8_t> rounded(ofGroup);
+  for (int64_t i = 0; i < scales.size(); ++i) {
+    llvm::copy(ArrayRef(numbers.data).slice(i * each, each), group.begin());
+    scales.data[i] = round(group, rounded);
+    llvm::copy(rounded, held.data.begin() + i * ofGroup);
+  }
+  return held;
+}
+
+static void roundToIntegers(ModelOp model, TensorMap &values) {
   for (auto param : model.getBody().getOps<ParamOp>()) {
-    StateOp scale = isInt8(param.getDtype()) ? scaleOf(param) : StateOp();
+    StateOp scale = isHeldAsIntegers(param.getDtype()) ? scaleOf(param) : StateOp();
     auto given = values.find(param.getSymName());
     if (!scale || given == values.end() || values.contains(scale.getSymName()))
       continue;
-    RefTensor &integers = given->second;
     RefTensor scales(scale.getBoundType().getShape());
-    const int64_t columns = integers.cols();
-    std::vector<float> row(columns);
-    std::vector<int8_t> rounded(columns);
-    for (int64_t i = 0; i < scales.size(); ++i) {
-      auto of = MutableArrayRef(integers.data).slice(i * columns, columns);
-      llvm::copy(of, row.begin());
-      scales.data[i] = support::quantizeRow(row, rounded);
-      llvm::copy(rounded, of.begin());
-    }
+    const bool packed = isInt4(param.getDtype());
+    given->second =
+        roundGroups(given->second, param.getBoundType(), scales,
+                    [&](std::span<const float> numbers, std::span<int8_t> bytes) -> double {
+                      return packed ? support::bf16ToFloat(support::quantizeGroup(numbers, bytes))
+                                    : support::quantizeRow(numbers, bytes);
+                    });
     values[scale.getSymName()] = std::move(scales);
   }
 }
 
 void toHeldForm(ModelOp model, TensorMap &values) {
-  roundToInt8(model, values);
+  roundToIntegers(model, values);
   splitMasters(model, values);
 }
 

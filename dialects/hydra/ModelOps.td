@@ -142,7 +142,8 @@ def StateOp : Hydra_VariableOp<"state"> {
     the value is the sum over ranks; `copy`, the same
     values as its owner, which it starts as and follows, in another element type or for later: it is in
     no checkpoint; `scale`, f32 and one for each row of a parameter of i8, which stands for numbers that its integers
-    times this are: files have the numbers, and whoever reads or draws them rounds them; `rest`, what a
+    times this are, or bf16 and one for each 32 numbers of the rows of a parameter of i4, whose value is its bytes, of i8 with two
+    numbers each: files have the numbers, and whoever reads or draws them rounds them; `rest`, what a
     parameter of bf16 leaves out of numbers of f32, which files have (`hydra.split_master`); without an owner `update_count`, the number of the next update, and `step_sum`, which
     is summed over the micro-batches of a step and then cleared.
   }];

@@ -43,6 +43,14 @@ inline constexpr llvm::StringLiteral kEightBitFloats = "f8E4M3FN or f8E5M2";
 /// Matmuls and lookups read it, and casts widen it.
 inline bool isInt8(mlir::Type element) { return element.isSignlessInteger(8); }
 
+/// Whether it is i4: what groups of neighbours in a row of a weight are rounded to that nothing
+/// changes, each with a scale (support::quantizeGroup). No value has such elements: programs read
+/// bytes of i8, each with two numbers.
+inline bool isInt4(mlir::Type element) { return element.isSignlessInteger(4); }
+
+/// Whether a parameter of these elements is held as integers, with scales beside it.
+inline bool isHeldAsIntegers(mlir::Type element) { return isInt8(element) || isInt4(element); }
+
 /// Whether it is i16: what a parameter of bf16 leaves out of a number of f32. `hydra.join_master`
 /// reads it, and what moves elements.
 inline bool isMasterRest(mlir::Type element) { return element.isSignlessInteger(16); }

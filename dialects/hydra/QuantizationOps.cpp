@@ -1,5 +1,6 @@
 // Numbers of 8 bits with scales, and their matmul.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/PackedNumbers.h"
 #include "dialects/hydra/QuantizationScale.h"
 #include "dialects/hydra/Reference.h"
 
@@ -205,8 +206,16 @@ OperandLayout QuantizedMatmulOp::resultLayout(unsigned) { return operandLayout(0
 
 //===-- scaled_linear -----------------------------------------------------------------------===//
 
-/// Numbers of a row that kernels load at a time, in 16 bytes of integers.
-static constexpr int64_t kInt8Columns = 16;
+/// Bytes of a row that kernels load at a time.
+static constexpr int64_t kWeightBytes = 16;
+static_assert(support::kInt4Bytes == kWeightBytes);
+
+/// Whether bytes of a weight have two numbers: groups of those have scales, in bf16.
+static bool isPacked(Value w, Value scale) {
+  const RankedTensorType type = build::typeOf(scale);
+  return type.getRank() == 2 && type.getElementType().isBF16() &&
+         type.getDimSize(0) == build::shapeOf(w)[0];
+}
 
 LogicalResult ScaledLinearOp::inferTypes(TypeInference &infer, Adaptor op,
                                          SmallVectorImpl<Type> &types) {
@@ -217,18 +226,23 @@ LogicalResult ScaledLinearOp::inferTypes(TypeInference &infer, Adaptor op,
     return infer.fail("weight has elements of another type; expected i8");
   if (failed(infer.wantRank(w, "weight", 2)))
     return failure();
+  const bool packed = isPacked(w, op.getScale());
+  const int64_t each = packed ? 2 : 1, least = each * kWeightBytes; // of a byte, and of K
   SmallVector<int64_t> shape(infer.shape(x));
-  if (shape.empty() || shape.back() != infer.shape(w)[1] || shape.back() % kInt8Columns != 0)
+  if (shape.empty() || shape.back() != each * infer.shape(w)[1] || shape.back() % least != 0)
     return infer.fail("weight is " + shapeText(infer.shape(w)) + " and the input " +
-                      shapeText(shape) + "; expected [N, K] and [..., K], K a multiple of " +
-                      Twine(kInt8Columns));
+                      shapeText(shape) + "; expected " + (packed ? "[N, K/2]" : "[N, K]") +
+                      " and [..., K], K a multiple of " + Twine(least));
   const int64_t rows = infer.type(x).getNumElements() / shape.back();
   if (rows > support::kMostInt8Rows)
     return infer.fail("input has " + Twine(rows) + " rows; expected at most " +
                       Twine(support::kMostInt8Rows));
-  shape.back() = infer.shape(w)[0];
-  if (failed(infer.wantExact(op.getScale(), "scale", {shape.back()})) ||
-      failed(infer.pushMatmul(shape, infer.element(x), op.getDtypeAttr(), TypeAttr(), types)))
+  const int64_t columns = std::exchange(shape.back(), infer.shape(w)[0]);
+  if (packed ? failed(infer.wantShape(op.getScale(), "scale",
+                                      groupScaleShape({shape.back(), columns})))
+             : failed(infer.wantExact(op.getScale(), "scale", {shape.back()})))
+    return failure();
+  if (failed(infer.pushMatmul(shape, infer.element(x), op.getDtypeAttr(), TypeAttr(), types)))
     return failure();
   if (!op.getB())
     return success();
@@ -239,20 +253,23 @@ LogicalResult ScaledLinearOp::inferTypes(TypeInference &infer, Adaptor op,
 
 LogicalResult ScaledLinearOp::evaluate(ArrayRef<const RefTensor *> in,
                                        MutableArrayRef<RefTensor> out) {
-  const RefTensor &x = *in[0], &w = *in[1];
+  const RefTensor &x = *in[0];
+  const bool packed = isPacked(getW(), getScale());
+  const RefTensor w = packed ? unpackedInt4(*in[1], *in[2]) : *in[1];
   const int64_t k = x.cols(), n = w.rows();
   for (int64_t t = 0; t < x.rows(); ++t)
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0.0;
       for (int64_t i = 0; i < k; ++i)
         sum += x.data[t * k + i] * w.data[j * k + i];
-      out[0].data[t * n + j] = sum * in[2]->data[j] + (in.size() > 3 ? in[3]->data[j] : 0.0);
+      const double scale = packed ? 1.0 : in[2]->data[j];
+      out[0].data[t * n + j] = sum * scale + (in.size() > 3 ? in[3]->data[j] : 0.0);
     }
   return success();
 }
 
 int64_t ScaledLinearOp::flops() {
-  return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getW())[1]});
+  return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getX()).back()});
 }
 OpClass ScaledLinearOp::costClass() { return OpClass::gemm; }
 /// Rows lie at multiples of what kernels load at a time.

@@ -58,12 +58,16 @@ def ScaledLinearOp : Hydra_ValueOp<"scaled_linear", [EightBitOperandsTrait,
     Hydra_ExactNumbers,
     DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
     DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
-  let summary = "y = scale (x wᵀ) + b, of few rows and a weight of i8";
+  let summary = "y = scale (x wᵀ) + b, of few rows and a weight of integers";
   let description = [{
     `%y = hydra.scaled_linear %x, %w, %scale dtype = bf16` or `…, %scale, %b`: `x [..., K]` of f32, bf16 or f16 with
     at most 16 rows, `w [N, K]` of i8, `scale [N] f32`, `b [N]` of the type of the result, `y [..., N]`. Integers are
     multiplied as they are, which is exact; sums are in f32, multiplied by the scales of their rows of w, and rounded once, with
     the bias, to `dtype`: f32, or the type of x, which is the default. K is a multiple of 16.
+
+    With `w [N, K/2]` and `scale [N, K/32] bf16` the bytes of w have two numbers of 4 bits each (`support::packInt4`), and groups of 32
+    numbers of a row a scale, by which they are multiplied before the rows of x are. Scales have four significant bits, so the type of x has
+    these products. K is a multiple of 32.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$scale, Optional<Hydra_Value>:$b,
                        OptionalAttr<TypeAttr>:$dtype);

@@ -1,6 +1,8 @@
 // Parts of the oracle's tensors.
 #include "dialects/hydra/Reference.h"
 
+#include "runtime/support/Int4Groups.h"
+
 using namespace llvm;
 
 namespace hydra {
@@ -26,6 +28,18 @@ void takePiece(const RefTensor &whole, RefTensor &part, int64_t axis, int64_t st
 void putPiece(RefTensor &whole, const RefTensor &part, int64_t axis, int64_t start) {
   forRuns(whole, part, axis, start,
           [](double *to, const double *from, int64_t n) { std::copy_n(from, n, to); });
+}
+
+RefTensor unpackedInt4(const RefTensor &bytes, const RefTensor &scales) {
+  RefTensor numbers({bytes.rows(), 2 * bytes.cols()});
+  for (int64_t i = 0; i < bytes.size(); ++i) {
+    const int64_t group = i / support::kInt4Bytes;
+    const support::Int4Pair pair = support::unpackInt4(static_cast<int8_t>(bytes.data[i]));
+    double *to = &numbers.data[group * support::kInt4Group + i % support::kInt4Bytes];
+    to[0] = pair.first * scales.data[group];
+    to[support::kInt4Bytes] = pair.second * scales.data[group];
+  }
+  return numbers;
 }
 
 } // namespace hydra

@@ -42,4 +42,8 @@ inline int64_t at(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides
 void takePiece(const RefTensor &whole, RefTensor &part, int64_t axis, int64_t start);
 void putPiece(RefTensor &whole, const RefTensor &part, int64_t axis, int64_t start);
 
+/// The numbers [rows, columns] that bytes [rows, columns / 2] of two numbers each and scales of
+/// groups [rows, columns / support::kInt4Group] stand for.
+RefTensor unpackedInt4(const RefTensor &bytes, const RefTensor &scales);
+
 } // namespace hydra

@@ -1,6 +1,7 @@
 // hydra.param, hydra.state and hydra.stack: what a model keeps from step to step.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/PackedNumbers.h"
 
 #include <cmath>
 
@@ -86,10 +87,10 @@ static bool isRest(Operation *op) {
   return state && isMasterRest(state.getDtype()) && state.getRole() == VariableRole::rest;
 }
 
-/// Whether it is a parameter that is held as integers, for each row of which a state has a scale.
-static bool isInt8Weight(Operation *op) {
+/// Whether it is a parameter that is held as integers, of which a state has the scales.
+static bool isIntegerWeight(Operation *op) {
   auto param = dyn_cast<ParamOp>(op);
-  return param && isInt8(param.getDtype()) && scaleOf(param);
+  return param && isHeldAsIntegers(param.getDtype()) && scaleOf(param);
 }
 
 /// Whether elements can begin so, as far as it is bound.
@@ -124,9 +125,9 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (op.getSymName() == "__metadata__")
     return op.emitOpError("has a name that files of tensors keep for themselves");
   Type dtype = op.getDtype();
-  if (!isModelElement(dtype) && !isEightBitState(op) && !isInt8Weight(op) && !isRest(op))
+  if (!isModelElement(dtype) && !isEightBitState(op) && !isIntegerWeight(op) && !isRest(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
-  if (isa<ParamOp>(op) && !isa<FloatType>(dtype) && !isInt8Weight(op))
+  if (isa<ParamOp>(op) && !isa<FloatType>(dtype) && !isIntegerWeight(op))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
                             << kModelFloats << " (else use hydra.state)";
   if (isModelElement(dtype) && failed(verifyInit(op, op.getInit(), dtype)))
@@ -149,8 +150,13 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
 }
 
 template <typename Op> static RankedTensorType boundTypeOf(Op op) {
-  return hasExpr(op.getShape()) ? RankedTensorType()
-                                : RankedTensorType::get(intList(op.getShape()), op.getDtype());
+  if (hasExpr(op.getShape()))
+    return RankedTensorType();
+  SmallVector<int64_t> shape = intList(op.getShape());
+  if (!isInt4(op.getDtype()))
+    return RankedTensorType::get(shape, op.getDtype());
+  shape.back() /= 2; // bytes
+  return RankedTensorType::get(shape, IntegerType::get(op.getContext(), 8));
 }
 
 FailureOr<std::vector<double>> shuffledValues(InitAttr init, int64_t elements,
@@ -303,6 +309,19 @@ void StateOp::print(OpAsmPrinter &p) {
     p << " as " << stringifyVariableRole(getRole());
 }
 
+/// Of a parameter of i4: a number of bf16 for each group of a row.
+static LogicalResult verifyGroupScales(StateOp scale, ParamOp param) {
+  if (hasExpr(param.getShape()) || hasExpr(scale.getShape()))
+    return scale.emitOpError("is a scale of a matrix of i4 whose shape is not bound");
+  const SmallVector<int64_t> shape = intList(param.getShape());
+  if (shape[1] % support::kInt4Group != 0 || !scale.getDtype().isBF16() ||
+      intList(scale.getShape()) != groupScaleShape(shape))
+    return scale.emitOpError() << "is a scale of @" << *scale.getOwner()
+                               << " of another shape or type; expected bf16, one for each "
+                               << support::kInt4Group << " numbers of its rows";
+  return success();
+}
+
 LogicalResult StateOp::verify() {
   if (failed(verifyVariable(*this)))
     return failure();
@@ -350,8 +369,11 @@ LogicalResult StateOp::verify() {
     return success();
   case VariableRole::scale: {
     auto param = dyn_cast_or_null<ParamOp>(owner);
-    if (!param || !isInt8(param.getDtype()) || param.getShape().size() != 2 || param.getUnit())
+    if (!param || !isHeldAsIntegers(param.getDtype()) || param.getShape().size() != 2 ||
+        param.getUnit())
       return emitOpError() << "is a scale of no matrix of i8";
+    if (isInt4(param.getDtype()))
+      return verifyGroupScales(*this, param);
     if (!getDtype().isF32() || getShape().size() != 1 || getShape()[0] != param.getShape()[0])
       return emitOpError() << "is a scale of @" << *getOwner() << " of another shape or type; "
                            << "expected f32, one for each of its rows";

@@ -210,6 +210,12 @@ SmallVector<Access> MatmulOp::getAccesses() {
     accesses[reads] = kUpdate;
   return accesses;
 }
+bool MatmulOp::isPacked() {
+  if (!getWeightScale())
+    return false;
+  auto type = cast<MemRefType>(getWeightScale().getType());
+  return type.getRank() == 2 && type.getElementType().isBF16();
+}
 void MatmulOp::countOnMultiprocessors(int64_t count) { setMultiprocessors(count); }
 /// What a matmul rounds its operands to, or else their format.
 static Type formatOfFactors(std::optional<Type> compute, Value operand) {
@@ -345,15 +351,18 @@ LogicalResult ViewOp::verify() {
 
 int64_t VariableOp::getNumElements() {
   if (!getMember())
-    return cast<MemRefType>(getBuffer().getType()).getNumElements();
+    return cast<MemRefType>(getBuffer().getType()).getNumElements() * (getPacked() ? 2 : 1);
   return llvm::product_of(getMember()->getShape());
 }
 
 LogicalResult VariableOp::verify() {
   std::optional<MemberAttr> member = getMember();
+  auto type = cast<MemRefType>(getBuffer().getType());
+  if (getPacked() && (member || getRole() != VariableRole::parameter ||
+                      !type.getElementType().isSignlessInteger(8)))
+    return emitOpError("is packed; expected a parameter by itself, in bytes of i8");
   if (!member)
     return success();
-  auto type = cast<MemRefType>(getBuffer().getType());
   if (!type.getLayout().isIdentity())
     return emitOpError() << "is a member of a buffer with strides; a unit is dense";
   int64_t pieces = 1;

@@ -125,19 +125,20 @@ def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
     variable that it belongs to. With `member`, the buffer is a unit, or the piece of it that each rank has
     (`Member` in plan.fbs), and others lie in it too:
     `plan.variable parameter "wq" = %u member <[64, 64] at 4096 over "data"> init … : memref<8x1024xf32>`.
-    A parameter that is not trained is `frozen`; `adapter` as for `hydra.param`.
+    A parameter that is not trained is `frozen`; `adapter` as for `hydra.param`. One that is `packed` has two numbers of its
+    last dimension in each byte of the buffer, of i8 (`hydra.param` of i4).
   }];
   let arguments = (ins StrAttr:$name, Hydra_VariableRole:$role, Plan_Buffer:$buffer,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
                        OptionalAttr<StrAttr>:$owner, OptionalAttr<Plan_MemberAttr>:$member,
-                       UnitAttr:$frozen, OptionalAttr<Hydra_AdapterAttr>:$adapter);
+                       UnitAttr:$frozen, UnitAttr:$packed, OptionalAttr<Hydra_AdapterAttr>:$adapter);
   let assemblyFormat = [{
     $role $name `=` $buffer (`member` $member^)? `init` $init (`group` $group^)? (`of` $owner^)?
-    (`frozen` $frozen^)? (`adapter` $adapter^)? attr-dict `:` type($buffer)
+    (`frozen` $frozen^)? (`packed` $packed^)? (`adapter` $adapter^)? attr-dict `:` type($buffer)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Of the variable, whatever lies beside it.
+    /// Numbers of the variable, whatever lies beside it.
     int64_t getNumElements();
   }];
 }
@@ -279,7 +280,7 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
   let description = [{
     runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of
     the sums, which `sums` saves. `weight_scale`, of a weight b of i8: f32 numbers, one for each column of c, that
-    sums are multiplied by before the bias is added. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by,
+    sums are multiplied by before the bias is added, or bf16 numbers of groups of b, whose bytes are then packed. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by,
     or of blocks parts of them. `reduced_reduction`: sums of parts may be in the type of the
     operands. `compute`: the format that the operands are rounded to before they are multiplied, where
     that is not their own. `multiprocessors`: what to count on having; 0: all.
@@ -298,6 +299,10 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
     `(` $c `:` type($c) (`,` `sums` $sums^ `:` type($sums))? `)` attr-dict
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether bytes of b have two numbers of 4 bits each (support::packInt4).
+    bool isPacked();
+  }];
 }
 
 class Plan_AttentionOp<string mnemonic> : Plan_StepOp<mnemonic> {

@@ -2,6 +2,7 @@
 #include "passes/lower/PlanWriter.h"
 
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/CountedNumbers.h"
 #include "passes/lower/BufferCategory.h"
 #include "passes/place/Layouts.h"
@@ -178,6 +179,7 @@ void PlanWriter::addVariable(Operation *op, VariableRole role, RankedTensorType 
   plan::VariableOp::create(b, op->getLoc(), name, VariableRoleAttr::get(b.getContext(), role),
                            buffer, init, group, owner, plan::MemberAttr(),
                            param ? param.getFrozenAttr() : UnitAttr(),
+                           param && isInt4(param.getDtype()) ? b.getUnitAttr() : UnitAttr(),
                            param ? param.getAdapterAttr() : AdapterAttr());
 }
 
@@ -197,7 +199,8 @@ void PlanWriter::addMembers(Operation *op, FlatUnitAttr unit, plan::Category cat
         param ? StringAttr() : member.getName(),
         plan::MemberAttr::get(b.getContext(), member.getShape(), member.getOffset(),
                               unit.getPieces() > 1 ? unit.getOver() : StringAttr()),
-        param ? param.getFrozenAttr() : UnitAttr(), param ? member.getAdapter() : AdapterAttr());
+        param ? param.getFrozenAttr() : UnitAttr(), /*packed=*/UnitAttr(),
+        param ? member.getAdapter() : AdapterAttr());
 }
 
 std::string PlanWriter::kernelName(FusedOp group) {

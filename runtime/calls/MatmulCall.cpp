@@ -13,9 +13,11 @@
 // These are [K/128, M] and [K/128, N], or for one of the operands, of 128 rows each, [M/128, K/128]
 // or [N/128, K/128] with any stride between rows; quotients are rounded up.
 // A weight b of i8 has few rows of a and a scale [N]: its integers are multiplied as they are, the
-// sums scaled.
+// sums scaled. Of [N, K/2] with a scale [N, K/32] of bf16 each byte has two numbers of 4 bits,
+// which are scaled by groups before they are multiplied.
 #include "runtime/calls/MatmulCall.h"
 
+#include "runtime/support/Int4Groups.h"
 #include "runtime/support/Safetensors.h"
 
 #include <algorithm>
@@ -138,10 +140,14 @@ void checkInt8(const CallSite &site, const MatmulSpec &spec, bool computes) {
   if (spec.gelu || spec.accumulate || spec.scaled() || computes)
     site.fail("has a weight of i8 and adds or rounds something; expected a matmul with a bias at "
               "most");
-  const TensorShape scale = site.tensor(spec.weightScale(), "scale of the weight", 1, DType::F32);
-  if (scale.sizes[0] != spec.n || !scale.isDense())
-    site.fail("the scale of the weight has shape {}; expected a dense [{}]",
-              support::shapeText(scale.sizes), spec.n);
+  const std::vector<int64_t> sizes =
+      spec.packed ? std::vector{spec.n, spec.k / support::kInt4Group} : std::vector{spec.n};
+  const TensorShape scale =
+      site.tensor(spec.weightScale(), "scale of the weight", static_cast<int>(sizes.size()),
+                  spec.packed ? DType::BF16 : DType::F32);
+  if (scale.sizes != sizes || !scale.isDense())
+    site.fail("the scale of the weight has shape {}; expected a dense {}",
+              support::shapeText(scale.sizes), support::shapeText(sizes));
 }
 
 /// The tensors that a step multiplies, and c.
@@ -176,11 +182,23 @@ void mergeRows(const CallSite &site, Operands &operands) {
   }
 }
 
+/// A weight whose bytes have two numbers each, by its numbers.
+void unpackWeight(const CallSite &site, Operands &operands) {
+  TensorShape &b = operands.b;
+  if (!operands.transposeB || b.rank() != 2 || b.dtype != support::DType::I8 ||
+      b.sizes[1] % support::kInt4Bytes != 0 || b.strides[1] != 1)
+    operands.refuse(site, "expected a weight of i8 with whole groups in dense rows");
+  b.sizes[1] *= 2;
+  b.strides[0] *= 2;
+}
+
 /// Sizes and strides of what is multiplied.
 void describeMatrices(const CallSite &site, Operands operands, MatmulSpec &spec) {
   const auto &[a, b, c, transposeA, transposeB] = operands;
   if (a.rank() < 2 || b.rank() < 2 || c.rank() < 2)
     operands.refuse(site, "expected at least two dimensions");
+  if (spec.packed)
+    unpackWeight(site, operands);
   mergeRows(site, operands);
   const size_t rank = c.rank();
   if (a.rank() != rank || b.rank() != rank)
@@ -253,6 +271,10 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   spec.savesSums = call.saves_sums();
   const size_t count = spec.result() + (spec.savesSums ? 2 : 1);
   site.argumentCount(count, count);
+  if (spec.hasWeightScale) {
+    const TensorShape scale = site.tensor(spec.weightScale(), "scale of the weight");
+    spec.packed = scale.rank() == 2 && scale.dtype == support::DType::BF16;
+  }
   describeMatrices(site,
                    {site.tensor(0, "a"), site.tensor(1, "b"), site.tensor(spec.result(), "c"),
                     call.transpose_a(), call.transpose_b()},

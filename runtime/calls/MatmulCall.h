@@ -45,13 +45,15 @@ enum class MatmulScales {
 /// to every row. Or inputs of 8 bits with scales that the sums are multiplied by, and c f32,
 /// bf16 or f16. Or b of i8, a weight that lies by columns, with a scale for each that
 /// sums are multiplied by before the bias is added, times at most support::kMostInt8Rows rows of
-/// f32, bf16 or f16, and c likewise or f32: one matrix.
+/// f32, bf16 or f16, and c likewise or f32: one matrix. Bytes of such a weight may have two numbers
+/// (support::packInt4) and each group of a column a scale, by which its numbers are multiplied.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
   MatmulOperand a, b, c;
   bool hasBias = false;
   bool hasWeightScale = false; // b is of i8
+  bool packed = false;         // with two numbers in each byte, one behind the other along k
   MatmulScales scaling = MatmulScales::None;
   bool accumulate = false; // add to what c holds
   bool gelu = false;       // of the sums (GPUs only)

@@ -47,13 +47,16 @@ FewRows::FewRows(const MatmulSpec &spec)
             {spec.b.rowStride, spec.b.columnStride},
             {spec.c.rowStride, spec.c.columnStride}},
       rows(spec.a.dtype), matrix(spec.b.dtype), results(spec.c.dtype), givenA(shape.a),
-      alongSums(spec.k == 1 || spec.b.rowStride == 1) {
+      alongSums(spec.k == 1 || spec.b.rowStride == 1), packed(spec.packed) {
+  if (packed)
+    shape.b.column /= 2;
   copied = rows != DType::F32 || (alongSums && (spec.k % kLanes != 0 || spec.a.columnStride != 1));
   if (copied)
     shape.a = {support::roundUp(spec.k, kLanes), 1};
   // A task reads for some microseconds: as long as it takes to start one.
   constexpr int64_t bytesOfTask = 32 << 10, unit = 16;
-  const int64_t column = spec.k * static_cast<int64_t>(support::byteSize(matrix));
+  const int64_t column =
+      packed ? spec.k / 2 : spec.k * static_cast<int64_t>(support::byteSize(matrix));
   columnsOfTask = (bytesOfTask / column + unit) / unit * unit;
 }
 
@@ -82,7 +85,7 @@ const float *FewRows::widened(const void *a, const WorkerScratch &scratch) const
   return wide;
 }
 
-void FewRows::run(const void *a, const void *b, const void *bias, const float *scale, void *c,
+void FewRows::run(const void *a, const void *b, const void *bias, const void *scale, void *c,
                   ThreadPool &pool, const WorkerScratch &scratch) const {
   static const FewRowsBuild &best = build();
   const float *given = widened(a, scratch);
@@ -90,13 +93,17 @@ void FewRows::run(const void *a, const void *b, const void *bias, const float *s
     const FewRowsKernel<T, C> kernel = alongSums ? kernels.alongSums : kernels.acrossSums;
     const int64_t tasks = support::ceilDiv(shape.n, columnsOfTask);
     pool.parallelFor(tasks, [&](int64_t task, unsigned) {
-      kernel(shape, given, static_cast<const T *>(b), static_cast<const C *>(bias), scale,
-             static_cast<C *>(c), task * columnsOfTask,
-             std::min(shape.n, (task + 1) * columnsOfTask));
+      kernel(shape, given, static_cast<const T *>(b), static_cast<const C *>(bias),
+             static_cast<const typename FewRowsScale<T>::Type *>(scale), static_cast<C *>(c),
+             task * columnsOfTask, std::min(shape.n, (task + 1) * columnsOfTask));
     });
   };
   const bool wide = results == DType::F32;
-  if (matrix == DType::I8)
+  if (packed)
+    wide                     ? share(best.int4ToF32)
+    : results == DType::BF16 ? share(best.int4ToBf16)
+                             : share(best.int4ToF16);
+  else if (matrix == DType::I8)
     wide                     ? share(best.int8ToF32)
     : results == DType::BF16 ? share(best.int8ToBf16)
                              : share(best.int8ToF16);

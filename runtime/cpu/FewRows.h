@@ -15,10 +15,26 @@ struct FewRowsStrides {
   int64_t row = 0, column = 0;
 };
 
-/// c[m, n] = sum over k of a[m, k] b[k, n], times scale[n] of integers b, plus bias[n].
+/// c[m, n] = sum over k of a[m, k] b[k, n], times scale[n] of integers b, plus bias[n]. Bytes of
+/// two numbers have scales of groups instead, [n, k / support::kInt4Group]: see Int4Bytes.
 struct FewRowsShape {
   int64_t m = 0, n = 0, k = 0;
   FewRowsStrides a, b, c;
+};
+
+/// Bytes of a matrix that have two numbers each (support::packInt4): columns lie in whole groups,
+/// and strides of b count bytes.
+struct Int4Bytes {
+  int8_t byte;
+};
+
+/// What matrices of `T` are scaled by: each column, or of Int4Bytes each group, by a number of
+/// bf16.
+template <typename T> struct FewRowsScale {
+  using Type = float;
+};
+template <> struct FewRowsScale<Int4Bytes> {
+  using Type = BF16;
 };
 
 /// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16, or with a weight of
@@ -31,9 +47,10 @@ bool isFewRows(const MatmulSpec &spec);
 /// sums of each column are multiplied by it before the bias is added.
 template <typename T, typename C>
 using FewRowsKernel = void (*)(const FewRowsShape &shape, const float *a, const T *b, const C *bias,
-                               const float *scale, C *c, int64_t begin, int64_t end);
+                               const typename FewRowsScale<T>::Type *scale, C *c, int64_t begin,
+                               int64_t end);
 
-/// Two ways of the same sums, in the same order.
+/// Two ways of the same sums, in the same order. Of Int4Bytes only the first.
 template <typename T, typename C> struct FewRowsKernels {
   /// Columns of b are dense, as the rows of a linear layer's weight are. Rows of a are dense, with
   /// zeros behind k up to a multiple of 16.
@@ -51,6 +68,9 @@ struct FewRowsBuild {
   FewRowsKernels<int8_t, float> int8ToF32;
   FewRowsKernels<int8_t, BF16> int8ToBf16;
   FewRowsKernels<int8_t, F16> int8ToF16;
+  FewRowsKernels<Int4Bytes, float> int4ToF32;
+  FewRowsKernels<Int4Bytes, BF16> int4ToBf16;
+  FewRowsKernels<Int4Bytes, F16> int4ToF16;
 };
 
 namespace baseline {
@@ -72,7 +92,8 @@ public:
 
   size_t scratchBytesPerWorker() const;
 
-  void run(const void *a, const void *b, const void *bias, const float *scale, void *c,
+  /// The scale is of f32, or of bf16 where the weight is packed.
+  void run(const void *a, const void *b, const void *bias, const void *scale, void *c,
            ThreadPool &pool, const WorkerScratch &scratch) const;
 
 private:
@@ -84,6 +105,7 @@ private:
   FewRowsStrides givenA;
   bool alongSums = false; ///< columns of b are dense
   bool copied = false;    ///< a is
+  bool packed = false;    ///< b has two numbers in a byte
   int64_t columnsOfTask = 0;
 };
 

@@ -4,10 +4,12 @@
 // number l adds up the products of k = l, l + 16, ... in order, and then the tree of `sumLanes`.
 // Along sums: some columns of b at a time times a few rows of a, which stay in the cache. Across
 // sums: 16 x 16 blocks of b times all rows of a. Traffic: b once. Limit: memory, or the rate of
-// multiply-adds where b was in a cache and rows are many.
+// multiply-adds where b was in a cache and rows are many. Bytes of two numbers, along sums alone,
+// are multiplied by the scales of their groups as they are widened, which is exact.
 #include "runtime/cpu/FewRows.h"
 
 #include "runtime/cpu/TileMath.h"
+#include "runtime/support/Int4Groups.h"
 
 namespace hydra::runtime::HYDRA_CPU_LEVEL {
 namespace {
@@ -39,21 +41,22 @@ HYDRA_INLINE float sumOf(Vec v) {
   return c[0] + c[1];
 }
 
+template <typename T> using Scale = typename FewRowsScale<T>::Type;
+
 /// A sum, of integers scaled, with the bias: column j from where both begin.
 template <typename T, typename C>
-HYDRA_INLINE void finish(C &to, float sum, const C *bias, const float *scale, int64_t j) {
-  if constexpr (sizeof(T) == 1)
+HYDRA_INLINE void finish(C &to, float sum, const C *bias, const Scale<T> *scale, int64_t j) {
+  if constexpr (__is_same(T, int8_t))
     sum *= scale[j];
   assign(to, sum + (bias ? widen(bias[j]) : 0.0f));
 }
 
-/// Rows of a times rows of w, the columns of b; each sum is of lanes, along k in order. `first`
-/// also asks for the rows of w behind these: the hardware sees where a row goes on, and not where
-/// the next ones begin.
-template <typename T, typename C, int RowsA, int RowsW>
-void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bias,
-                  const float *scale, C *c, bool first) {
-  Vec sums[RowsA][RowsW] = {};
+/// Adds to sums of lanes what rows of a times rows of w are, along k in order. `first` also asks
+/// for the rows of w behind these: the hardware sees where a row goes on, and not where the next
+/// ones begin.
+template <typename T, int RowsA, int RowsW>
+HYDRA_INLINE void addRows(const FewRowsShape &s, const float *a, const T *w, const Scale<T> *,
+                          bool first, Vec (&sums)[RowsA][RowsW]) {
   const auto add = [&](int64_t k, auto loadOf) {
     Vec x[RowsA];
     for (int i = 0; i < RowsA; ++i)
@@ -74,6 +77,44 @@ void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bi
   }
   if (whole < s.k)
     add(whole, [&](const T *from) { return loadPart(from, s.k - whole); });
+}
+
+/// Of bytes of two numbers: each half of a group is a vector.
+template <int RowsA, int RowsW>
+HYDRA_INLINE void addRows(const FewRowsShape &s, const float *a, const Int4Bytes *w,
+                          const BF16 *scale, bool first, Vec (&sums)[RowsA][RowsW]) {
+  static_assert(support::kInt4Bytes == lanes);
+  const int64_t groups = s.k / support::kInt4Group;
+  constexpr int64_t groupsOfLine = 64 / support::kInt4Bytes;
+  for (int64_t g = 0; g < groups; ++g) {
+    if (first && g % groupsOfLine == 0)
+      for (int j = 0; j < RowsW; ++j)
+        __builtin_prefetch(w + (j + RowsW) * s.b.column + g * lanes);
+    Vec lower[RowsA], upper[RowsA];
+    for (int i = 0; i < RowsA; ++i) {
+      const float *of = a + i * s.a.row + g * support::kInt4Group;
+      lower[i] = load(of);
+      upper[i] = load(of + lanes);
+    }
+    for (int j = 0; j < RowsW; ++j) {
+      const IntVec bytes = loadBytes(&w[j * s.b.column + g * lanes].byte);
+      const float of = widen(scale[j * groups + g]);
+      const Vec x = __builtin_convertvector((bytes & 15) - 8, Vec) * of,
+                y = __builtin_convertvector(bytes >> 4, Vec) * of;
+      for (int i = 0; i < RowsA; ++i) {
+        sums[i][j] += lower[i] * x;
+        sums[i][j] += upper[i] * y;
+      }
+    }
+  }
+}
+
+/// Rows of a times rows of w, the columns of b.
+template <typename T, typename C, int RowsA, int RowsW>
+void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bias,
+                  const Scale<T> *scale, C *c, bool first) {
+  Vec sums[RowsA][RowsW] = {};
+  addRows(s, a, w, scale, first, sums);
   for (int i = 0; i < RowsA; ++i)
     for (int j = 0; j < RowsW; ++j)
       finish<T>(c[i * s.c.row + j * s.c.column], sumOf(sums[i][j]), bias, scale, j);
@@ -82,7 +123,7 @@ void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bi
 /// All rows of a, `RowsA` at a time and the rest fewer.
 template <typename T, typename C, int RowsA, int RowsW>
 void multiplyAll(const FewRowsShape &s, const float *a, const T *w, const C *bias,
-                 const float *scale, C *c, int64_t i = 0) {
+                 const Scale<T> *scale, C *c, int64_t i = 0) {
   for (; i + RowsA <= s.m; i += RowsA)
     multiplyRows<T, C, RowsA, RowsW>(s, a + i * s.a.row, w, bias, scale, c + i * s.c.row, i == 0);
   if constexpr (RowsA > 1)
@@ -91,9 +132,10 @@ void multiplyAll(const FewRowsShape &s, const float *a, const T *w, const C *bia
 
 template <typename T, typename C>
 void multiplyAlong(const FewRowsShape &s, const float *a, const T *w, const C *bias,
-                   const float *scale, C *c, int64_t begin, int64_t end) {
+                   const Scale<T> *scale, C *c, int64_t begin, int64_t end) {
+  const int64_t scales = __is_same(T, Int4Bytes) ? s.k / support::kInt4Group : 1; // of a column
   const auto biasAt = [&](int64_t j) { return bias ? bias + j : nullptr; };
-  const auto scaleAt = [&](int64_t j) { return scale ? scale + j : nullptr; };
+  const auto scaleAt = [&](int64_t j) { return scale ? scale + j * scales : nullptr; };
   int64_t j = begin;
   for (; j + rowsOfW <= end; j += rowsOfW)
     multiplyAll<T, C, rowsOfA, rowsOfW>(s, a, w + j * s.b.column, biasAt(j), scaleAt(j),
@@ -151,11 +193,16 @@ void multiplyAcross(const FewRowsShape &s, const float *a, const T *b, const C *
 
 template <typename T, typename C>
 constexpr FewRowsKernels<T, C> kernels = {multiplyAlong<T, C>, multiplyAcross<T, C>};
+template <typename C>
+constexpr FewRowsKernels<Int4Bytes, C> kernels<Int4Bytes, C> = {multiplyAlong<Int4Bytes, C>,
+                                                                nullptr};
 
 } // namespace
 
 const FewRowsBuild fewRowsBuild = {
-    kernels<float, float>, kernels<BF16, BF16>,    kernels<BF16, float>,  kernels<F16, F16>,
-    kernels<F16, float>,   kernels<int8_t, float>, kernels<int8_t, BF16>, kernels<int8_t, F16>};
+    kernels<float, float>,    kernels<BF16, BF16>,    kernels<BF16, float>,
+    kernels<F16, F16>,        kernels<F16, float>,    kernels<int8_t, float>,
+    kernels<int8_t, BF16>,    kernels<int8_t, F16>,   kernels<Int4Bytes, float>,
+    kernels<Int4Bytes, BF16>, kernels<Int4Bytes, F16>};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

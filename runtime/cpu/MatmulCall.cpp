@@ -38,9 +38,8 @@ public:
   size_t scratchBytesPerWorker() const override { return matmul.scratchBytesPerWorker(); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
-    matmul.run(args[0], args[1], hasBias ? args[2] : nullptr,
-               hasScale ? reinterpret_cast<const float *>(args[scale]) : nullptr, args[result],
-               pool, scratch);
+    matmul.run(args[0], args[1], hasBias ? args[2] : nullptr, hasScale ? args[scale] : nullptr,
+               args[result], pool, scratch);
   }
 
 private:

@@ -45,12 +45,13 @@ HYDRA_INLINE Vec load(const BF16 *from) {
   return (Vec)(__builtin_convertvector(halves, Words) << 16);
 }
 HYDRA_INLINE float widen(int8_t x) { return static_cast<float>(x); }
-HYDRA_INLINE Vec load(const int8_t *from) {
+HYDRA_INLINE IntVec loadBytes(const int8_t *from) {
   using Bytes = int8_t __attribute__((vector_size(16)));
   Bytes bytes;
   __builtin_memcpy(&bytes, from, sizeof bytes);
-  return __builtin_convertvector(__builtin_convertvector(bytes, IntVec), Vec);
+  return __builtin_convertvector(bytes, IntVec);
 }
+HYDRA_INLINE Vec load(const int8_t *from) { return __builtin_convertvector(loadBytes(from), Vec); }
 HYDRA_INLINE float widen(F16 x) { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
 HYDRA_INLINE Vec load(const F16 *from) {
   using Halves = _Float16 __attribute__((vector_size(32)));

@@ -6,6 +6,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
+#include "runtime/support/Int4Groups.h"
 
 #include <algorithm>
 #include <bit>
@@ -172,10 +173,15 @@ private:
     const std::vector<int64_t> shape = shapeOf(plan, owner);
     if (integers.dtype() != DType::i8 || shape.size() != 2 || owner.member())
       failAt(path, "{} is no matrix of i8", owner.name()->string_view());
-    if (rows.dtype() != DType::f32 || shapeOf(plan, scale) != std::vector{shape[0]} ||
-        scale.member())
+    constexpr int64_t group = support::kInt4Group;
+    if (!owner.packed() && (rows.dtype() != DType::f32 || scale.member() ||
+                            shapeOf(plan, scale) != std::vector{shape[0]}))
       failAt(path, "{} has no number of f32 for each row of {}", scale.name()->string_view(),
              owner.name()->string_view());
+    if (owner.packed() && (rows.dtype() != DType::bf16 || scale.member() || shape[1] % group != 0 ||
+                           shapeOf(plan, scale) != std::vector{shape[0], shape[1] / group}))
+      failAt(path, "{} has no number of bf16 for each {} numbers of a row of {}",
+             scale.name()->string_view(), group, owner.name()->string_view());
     if (!isDense(rows) || !isDense(integers))
       failAt(path, "{} or {} has strides of its own; expected both dense",
              scale.name()->string_view(), owner.name()->string_view());
@@ -216,6 +222,17 @@ private:
     }
   }
 
+  /// What has two numbers in each byte.
+  void checkPacked(const Path &path, const Variable &variable) {
+    if (!variable.packed())
+      return;
+    const Tensor &tensor = *plan.tensors()->Get(variable.tensor());
+    if (variable.role() != VariableRole::parameter || variable.member() ||
+        tensor.dtype() != DType::i8)
+      failAt(path, "belongs to {}; expected a parameter of i8 by itself",
+             variable.name()->string_view());
+  }
+
   /// Integers alone say nothing of a parameter: exactly one variable is their scale.
   void checkInt8(const Path &path, uint32_t index, const Variable &variable) {
     if (variable.role() != VariableRole::parameter ||
@@ -246,6 +263,7 @@ private:
                        static_cast<uint64_t>(elementsOf(plan, variable)));
       if (variable.group() && variable.role() != VariableRole::parameter)
         failAt(Path(path, "group"), "belongs to a state; only parameters have one");
+      checkPacked(Path(path, "packed"), variable);
       if (variable.frozen() && variable.role() != VariableRole::parameter)
         failAt(Path(path, "frozen"), "is said of a state; only parameters are trained");
       checkAdapter(Path(path, "adapter"), variable);

@@ -28,7 +28,10 @@ std::span<const uint32_t> axesOf(const Variable &variable) {
 std::vector<int64_t> shapeOf(const Plan &plan, const Variable &variable) {
   const auto &shape = variable.member() ? *variable.member()->shape()
                                         : *plan.tensors()->Get(variable.tensor())->shape();
-  return {shape.begin(), shape.end()};
+  std::vector<int64_t> sizes(shape.begin(), shape.end());
+  if (variable.packed() && !sizes.empty())
+    sizes.back() *= 2;
+  return sizes;
 }
 
 int64_t elementsOf(const Plan &plan, const Variable &variable) {

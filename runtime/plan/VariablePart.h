@@ -9,7 +9,7 @@
 
 namespace hydra::runtime {
 
-/// Of the variable: where it is a member of a unit, its tensor's is another.
+/// Of the variable: where it is a member of a unit, or packed, its tensor's is another.
 std::vector<int64_t> shapeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 int64_t elementsOf(const planfile::Plan &plan, const planfile::Variable &variable);
 

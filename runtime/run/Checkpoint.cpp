@@ -494,9 +494,10 @@ void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, E
   };
   for (const Variable *variable : *file.plan().variables())
     if (isInt8(file.plan(), *variable))
-      fail("{}: holds {} as integers (--weight-format=int8), of which its numbers cannot be made "
+      fail("{}: holds {} as integers (--weight-format={}), of which its numbers cannot be made "
            "again; expected a plan that holds parameters as they are, to export them",
-           file.origin(), shown(variable->name()->string_view()));
+           file.origin(), shown(variable->name()->string_view()),
+           variable->packed() ? "int4" : "int8");
   const TensorFile weights{path, variablesByName(file.plan(), isParameter),
                            metadataOf(file, nullptr)};
   writeTensorFiles(path, {weights}, file, executor, ranks);

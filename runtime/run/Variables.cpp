@@ -4,6 +4,7 @@
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Int4Groups.h"
 #include "runtime/support/Int8Rows.h"
 #include "runtime/support/Integers.h"
 #include "runtime/support/Shown.h"
@@ -213,33 +214,54 @@ const Variable &scaleOf(const Plan &plan, const Variable &parameter) {
   });
 }
 
-/// Rows as integers, and their scales; as many at a time as a piece has. Every rank has all of a
-/// parameter of i8.
-void writeInt8(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
-               const ElementSource &source) {
+/// A row of numbers as integers, and its scales.
+void roundRow(std::span<const float> row, std::span<int8_t> integers, std::span<float> scales) {
+  scales[0] = support::quantizeRow(row, integers);
+}
+void roundRow(std::span<const float> row, std::span<int8_t> bytes, std::span<uint16_t> scales) {
+  constexpr auto numbersOf = static_cast<size_t>(support::kInt4Group),
+                 bytesOf = static_cast<size_t>(support::kInt4Bytes);
+  for (size_t i = 0; i < scales.size(); ++i)
+    scales[i] = support::quantizeGroup(row.subspan(i * numbersOf, numbersOf),
+                                       bytes.subspan(i * bytesOf, bytesOf));
+}
+
+/// Rows as integers, and their scales; as many at a time as a piece has. Every rank has all of such
+/// a parameter. `Scale` is the type of a scale.
+template <typename Scale>
+void writeRounded(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                  const ElementSource &source) {
   const Held integers(plan, variable, rank), scales(plan, scaleOf(plan, variable), rank);
   const std::vector<int64_t> shape = shapeOf(plan, variable);
   const int64_t rows = shape[0], columns = shape[1], most = std::max<int64_t>(1, kPiece / columns);
+  const int64_t rowBytes = elementsOf(*plan.tensors()->Get(variable.tensor())) / rows,
+                rowScales = elementsOf(plan, scaleOf(plan, variable)) / rows;
   std::vector<float> given;
   for (int64_t first = 0; first < rows; first += most) {
     const int64_t count = std::min(most, rows - first);
-    const auto elements = static_cast<size_t>(count * columns);
-    given.resize(elements);
+    given.resize(static_cast<size_t>(count * columns));
     source(first * columns, std::as_writable_bytes(std::span(given)));
     // The integers begin where the scales end, which are aligned to more.
-    const size_t ofScales = static_cast<size_t>(count) * sizeof(float);
-    const std::span<std::byte> staged = executor.staging(ofScales + elements);
-    const std::span scaleOfRow(reinterpret_cast<float *>(staged.data()),
-                               static_cast<size_t>(count));
-    const std::span integer(reinterpret_cast<int8_t *>(staged.data() + ofScales), elements);
+    const size_t ofScales = static_cast<size_t>(count * rowScales) * sizeof(Scale);
+    const std::span<std::byte> staged =
+        executor.staging(ofScales + static_cast<size_t>(count * rowBytes));
     executor.parallelFor(count, [&](int64_t row) {
-      const auto begin = static_cast<size_t>(row * columns), size = static_cast<size_t>(columns);
-      scaleOfRow[static_cast<size_t>(row)] = support::quantizeRow(
-          std::span<const float>(given).subspan(begin, size), integer.subspan(begin, size));
+      const std::span<const float> numbers = given;
+      roundRow(numbers.subspan(static_cast<size_t>(row * columns), static_cast<size_t>(columns)),
+               std::span(reinterpret_cast<int8_t *>(staged.data() + ofScales) + row * rowBytes,
+                         static_cast<size_t>(rowBytes)),
+               std::span(reinterpret_cast<Scale *>(staged.data()) + row * rowScales,
+                         static_cast<size_t>(rowScales)));
     });
-    scales.write(executor, first, staged.first(ofScales));
-    integers.write(executor, first * columns, staged.subspan(ofScales));
+    scales.write(executor, first * rowScales, staged.first(ofScales));
+    integers.write(executor, first * rowBytes, staged.subspan(ofScales));
   }
+}
+
+void writeIntegers(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                   const ElementSource &source) {
+  const auto write = variable.packed() ? writeRounded<uint16_t> : writeRounded<float>;
+  write(plan, executor, variable, rank, source);
 }
 
 /// A parameter in two halves, of which a rank holds the same part.
@@ -314,7 +336,7 @@ struct Halves {
 void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
                    const ElementSource &source) {
   if (isInt8(plan, variable))
-    return writeInt8(plan, executor, variable, rank, source);
+    return writeIntegers(plan, executor, variable, rank, source);
   if (const Variable *rest = restOf(plan, variable))
     return Halves(plan, variable, *rest, rank).write(executor, source);
   const std::vector<Held> all = heldWithCopies(plan, variable, rank);
@@ -399,8 +421,8 @@ bool clearVariable(const Plan &plan, Executor &executor, const Variable &variabl
 }
 
 uint64_t heldBytes(const Plan &plan, const Variable &variable, uint64_t rank) {
-  return static_cast<uint64_t>(VariablePart(plan, variable, rank).count) *
-         support::byteSize(dtypeOf(plan, variable));
+  const auto count = static_cast<uint64_t>(VariablePart(plan, variable, rank).count);
+  return variable.packed() ? count / 2 : count * support::byteSize(dtypeOf(plan, variable));
 }
 
 void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {

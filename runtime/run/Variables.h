@@ -34,8 +34,8 @@ inline constexpr int64_t kPiece = int64_t{1} << 23;
 /// The type of its elements in files, and wherever else they are read and written: that of its
 /// tensor, or f32 of a parameter in two halves.
 support::DType dtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
-/// Whether it is a parameter held as integers, each row with a scale, which is a variable beside
-/// it.
+/// Whether it is a parameter held as integers in bytes of i8: each row with a scale, or where it is
+/// packed each group of neighbours. The scales are a variable beside it.
 bool isInt8(const planfile::Plan &plan, const planfile::Variable &variable);
 /// What a parameter leaves out that is held in two halves (support::splitFloat); null of others.
 const planfile::Variable *restOf(const planfile::Plan &plan, const planfile::Variable &variable);
@@ -53,9 +53,9 @@ using ElementSource = std::function<void(int64_t first, std::span<std::byte> out
 using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
 
 /// Writes what a rank holds of a variable that is no copy, of its copies, of what it leaves out
-/// and, of integers, of their scale (support::quantizeRow makes both). The source is asked for
-/// pieces in increasing order, and for nothing that the rank does not hold; while it makes one the
-/// device takes the one before.
+/// and, of integers, of their scales (support::quantizeRow, quantizeGroup make both). The source is
+/// asked for pieces in increasing order, and for nothing that the rank does not hold; while it
+/// makes one the device takes the one before.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, uint64_t rank, const ElementSource &source);
 /// The same from the values of all its elements.
@@ -77,7 +77,7 @@ void readElements(const planfile::Plan &plan, Executor &executor,
                   const planfile::Variable &variable, uint64_t rank, int64_t begin, int64_t end,
                   const ElementSink &sink);
 
-/// Bytes that a rank holds of a variable.
+/// Bytes that a rank holds of a variable, without its scales.
 uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variable, uint64_t rank);
 
 /// Zeros what lies between the members of units, on which nothing else writes.

@@ -253,6 +253,10 @@ void addParameters(Json &out, const Plan &plan) {
       entry["group"] = variable->group()->str();
     if (variable->frozen())
       entry["frozen"] = true;
+    if (variable->packed()) {
+      entry["shape"] = runtime::shapeOf(plan, *variable);
+      entry["packed"] = true;
+    }
     if (const Adapter *adapter = variable->adapter())
       entry["adapter"] = {{"tensor", adapter->tensor()->str()}, {"alpha", adapter->alpha()}};
     entry["role"] = EnumNameVariableRole(variable->role());

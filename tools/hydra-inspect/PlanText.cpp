@@ -169,14 +169,14 @@ std::string parametersText(const Plan &plan) {
     const auto owner = [&] {
       return plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
     };
-    line(list, "  {:<12} {:<32} {:<20} {}{}{}{}", EnumNameVariableRole(variable->role()),
+    line(list, "  {:<12} {:<32} {:<20} {}{}{}{}{}", EnumNameVariableRole(variable->role()),
          variable->name()->string_view(),
          typeText(*plan.tensors()->Get(variable->tensor()), runtime::shapeOf(plan, *variable)),
          initializerText(*variable->initializer()), unitText(plan, *variable),
          variable->group()        ? "  group " + variable->group()->str()
          : variable->owner() >= 0 ? "  of " + owner()
                                   : "",
-         variable->frozen() ? "  frozen" : "");
+         variable->frozen() ? "  frozen" : "", variable->packed() ? "  two in a byte" : "");
   }
   for (const Scalar *scalar : *plan.scalars())
     line(list, "  scalar       {:<32} {:<20} {}", scalar->name()->string_view(),

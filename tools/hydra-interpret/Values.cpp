@@ -20,9 +20,15 @@ namespace hydra {
 
 static bool isInteger(const Slot &slot) { return slot.type.getElementType().isInteger(32); }
 
+/// Of the numbers that a variable is given as: of i4 there are two in each byte that it has.
+static RankedTensorType givenType(Operation *variable) {
+  if (auto param = dyn_cast<ParamOp>(variable))
+    return param.getBoundType().clone(intList(param.getShape()));
+  return cast<StateOp>(variable).getBoundType();
+}
+
 std::vector<std::pair<std::string, RankedTensorType>> tensorsOf(Operation *variable) {
-  const auto type = isa<ParamOp>(variable) ? cast<ParamOp>(variable).getBoundType()
-                                           : cast<StateOp>(variable).getBoundType();
+  const RankedTensorType type = givenType(variable);
   FlatUnitAttr unit = unitOf(variable);
   if (!unit)
     return {{SymbolTable::getSymbolName(variable).str(), type}};

@@ -3,6 +3,7 @@
 #include "runtime/cpu/FewRows.h"
 
 #include "runtime/support/DType.h"
+#include "runtime/support/Int4Groups.h"
 
 #include <gtest/gtest.h>
 
@@ -64,7 +65,8 @@ struct Numbers {
 struct Problem {
   MatmulSpec spec;
   Numbers a, w, bias, c;
-  std::vector<float> scale; ///< of columns, where w is of integers
+  std::vector<float> scale;         ///< of columns, where w is of integers
+  std::vector<uint16_t> groupScale; ///< of groups, where it is packed
 
   Problem(DType operands, DType results, int64_t m, int64_t n, int64_t k, int64_t gap, bool hasBias,
           std::mt19937 &random)
@@ -78,6 +80,12 @@ struct Problem {
     spec.widen = true;
   }
 
+  const void *scales() const {
+    if (spec.packed)
+      return groupScale.data();
+    return spec.hasWeightScale ? scale.data() : nullptr;
+  }
+
   /// c, by so many threads; the first `rows` rows alone.
   std::vector<double> run(unsigned threads, int64_t rows) {
     MatmulSpec part = spec;
@@ -89,8 +97,8 @@ struct Problem {
     void *base = scratch.data();
     size_t room = scratch.size();
     std::align(64, kernel.scratchBytesPerWorker() * threads, base, room);
-    kernel.run(a.bytes.data(), w.bytes.data(), spec.hasBias ? bias.bytes.data() : nullptr,
-               spec.hasWeightScale ? scale.data() : nullptr, c.bytes.data(), pool,
+    kernel.run(a.bytes.data(), w.bytes.data(), spec.hasBias ? bias.bytes.data() : nullptr, scales(),
+               c.bytes.data(), pool,
                {static_cast<std::byte *>(base), kernel.scratchBytesPerWorker()});
     c.read();
     return c.values;
@@ -167,6 +175,57 @@ TEST(FewRows, MultiplyIntegers) {
         ASSERT_NEAR(found[static_cast<size_t>(i * p.spec.c.rowStride + j)], wanted,
                     rounding * std::abs(wanted) + 3e-5 * std::sqrt(double(k)));
       }
+    ASSERT_EQ(p.run(3, m), found);
+    ASSERT_EQ(p.run(2, 1 + below(m)), found);
+  }
+}
+
+/// A weight of two numbers in a byte has the bits of one in f32 that holds what they stand for:
+/// their products with scales of bf16 are exact.
+TEST(FewRows, MultiplyPackedIntegersAsTheirNumbers) {
+  std::mt19937 random(13);
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  const std::vector<std::pair<DType, DType>> formats = {{DType::F32, DType::F32},
+                                                        {DType::BF16, DType::BF16},
+                                                        {DType::BF16, DType::F32},
+                                                        {DType::F16, DType::F16},
+                                                        {DType::F16, DType::F32}};
+  for (int round = 0; round < 200; ++round) {
+    const auto [operands, results] = formats[static_cast<size_t>(below(5))];
+    const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), groups = 1 + below(9),
+                  k = groups * support::kInt4Group, gap = below(2) * support::kInt4Group;
+    Problem p(operands, results, m, n, k, gap, below(2) == 0, random);
+    Problem wide = p;
+    wide.w = Numbers(DType::F32, n * (k + gap), random);
+    p.w.bytes.assign(static_cast<size_t>(n * (k + gap) / 2), std::byte{0});
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t g = 0; g < groups; ++g) {
+        const auto at = static_cast<size_t>(j * (k + gap) + g * support::kInt4Group);
+        const uint16_t scale = support::bf16FromDouble(0.01 * static_cast<double>(1 + below(9)));
+        p.groupScale.push_back(scale);
+        for (size_t i = 0; i < support::kInt4Bytes; ++i) {
+          const support::Int4Pair pair{static_cast<int>(below(16)) - 8,
+                                       static_cast<int>(below(16)) - 8};
+          p.w.bytes[at / 2 + i] = static_cast<std::byte>(support::packInt4(pair));
+          wide.w.values[at + i] = pair.first * support::bf16ToFloat(scale);
+          wide.w.values[at + i + support::kInt4Bytes] = pair.second * support::bf16ToFloat(scale);
+        }
+      }
+    p.spec.b.dtype = DType::I8;
+    p.spec.hasWeightScale = p.spec.packed = true;
+    // Rows in f32 as well, which all formats are exactly.
+    support::fromDoubles(DType::F32, wide.w.values, wide.w.bytes);
+    wide.spec.b.dtype = DType::F32;
+    const Numbers rows = p.a;
+    wide.a = Numbers(DType::F32, m * (k + gap), random);
+    wide.a.values = rows.values;
+    support::fromDoubles(DType::F32, rows.values, wide.a.bytes);
+    wide.spec.a.dtype = DType::F32;
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    const std::vector<double> found = p.run(1, m);
+    if (results == DType::F32) {
+      EXPECT_EQ(wide.run(1, m), found);
+    }
     ASSERT_EQ(p.run(3, m), found);
     ASSERT_EQ(p.run(2, 1 + below(m)), found);
   }

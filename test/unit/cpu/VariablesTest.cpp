@@ -4,6 +4,7 @@
 #include "runtime/run/FirstValues.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Int4Groups.h"
 #include "runtime/support/Int8Rows.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/SplitFloat.h"
@@ -295,6 +296,46 @@ TEST(InitialValues, OfInt8AreRoundedRowByRow) {
     wantedScales[row] =
         support::quantizeRow(std::span<const float>(drawn).subspan(row * columns, columns),
                              std::span(wanted).subspan(row * columns, columns));
+  for (const unsigned threads : {1U, 3U}) {
+    CpuExecutor executor(file, {.threads = threads});
+    setVariables(file, executor, 0, nullptr, 5);
+    executor.readRange(integers.tensor(), 0, std::as_writable_bytes(std::span(found)));
+    executor.readRange(scales.tensor(), 0, std::as_writable_bytes(std::span(foundScales)));
+    EXPECT_EQ(found, wanted) << threads;
+    EXPECT_EQ(foundScales, wantedScales) << threads;
+  }
+}
+
+// Of 4 bits each group of a row has a scale, and a byte two numbers: what the plan says of the
+// variable and of its tensor differs.
+TEST(InitialValues, OfInt4AreRoundedGroupByGroup) {
+  constexpr int64_t rows = 300, columns = 96, groups = columns / support::kInt4Group;
+  PlanBuilder builder = smallTraining();
+  const int32_t owner = addLarge(builder, {rows, columns / 2}, planfile::DType::i8);
+  builder.plan.variables[static_cast<size_t>(owner)]->packed = true;
+  planfile::VariableT &scale =
+      *builder.plan.variables[builder.variable("large.scale", {rows, groups})];
+  scale.role = planfile::VariableRole::scale;
+  scale.owner = owner;
+  scale.tensor = builder.tensor("large.scale", {rows, groups}, planfile::SegmentKind::persistent,
+                                planfile::DType::bf16);
+  const PlanFile file = builder.load();
+  const auto &variables = *file.plan().variables();
+  const planfile::Variable &integers = *variables.Get(static_cast<uint32_t>(owner));
+  const planfile::Variable &scales = *variables.Get(static_cast<uint32_t>(owner) + 1);
+  EXPECT_TRUE(isInt8(file.plan(), integers));
+  EXPECT_EQ(shapeOf(file.plan(), integers), (std::vector<int64_t>{rows, columns}));
+  EXPECT_EQ(givenDtypeOf(file.plan(), integers), support::DType::F32);
+  EXPECT_EQ(heldBytes(file.plan(), integers, 0), static_cast<uint64_t>(rows * columns / 2));
+
+  std::vector<float> drawn(rows * columns);
+  std::vector<uint16_t> wantedScales(rows * groups), foundScales(rows * groups);
+  std::vector<int8_t> wanted(rows * columns / 2), found(rows * columns / 2);
+  support::fill(support::Initializer::normal(0.02), 5, "large", drawn);
+  for (size_t group = 0; group < rows * groups; ++group)
+    wantedScales[group] = support::quantizeGroup(
+        std::span<const float>(drawn).subspan(group * support::kInt4Group, support::kInt4Group),
+        std::span(wanted).subspan(group * support::kInt4Bytes, support::kInt4Bytes));
   for (const unsigned threads : {1U, 3U}) {
     CpuExecutor executor(file, {.threads = threads});
     setVariables(file, executor, 0, nullptr, 5);

@@ -220,6 +220,17 @@ std::vector<DamageCase> cases() {
       {"IntegersWithoutScale",
        [](PlanT &p) { p.tensors[p.variables[2]->tensor]->dtype = planfile::DType::i8; },
        "variables[2]: is of i8 and has 0 scales; expected one"},
+      {"PackedFloats", [](PlanT &p) { p.variables[0]->packed = true; },
+       "variables[0].packed: belongs to layers.0.w; expected a parameter of i8 by itself"},
+      {"ScaleOfPackedRows",
+       [](PlanT &p) {
+         p.tensors[p.variables[0]->tensor]->dtype = planfile::DType::i8;
+         p.variables[0]->packed = true;
+         p.variables[2]->role = VariableRole::scale;
+         p.variables[2]->owner = 0;
+       },
+       "variables[2].owner: theta has no number of bf16 for each 32 numbers of a row of "
+       "layers.0.w"},
       {"CopyOfIntegers",
        [](PlanT &p) {
          for (const int i : {0, 1})
