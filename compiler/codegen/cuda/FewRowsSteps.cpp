@@ -44,12 +44,15 @@ std::optional<Rows> rowsOf(Value buffer) {
 struct FewRows {
   Rows a, w, c;
   int64_t n = 0, k = 0;
-  int64_t weightBytes = 2; ///< of a number of w: 2, or 1 of i8
+  int64_t weightBits = 16; ///< of a number of w: 16, or 8 or 4 of integers
 
+  bool ofIntegers() const { return weightBits < 16; }
+  /// Numbers of a row of w in so many bytes.
+  int64_t numbersIn(int64_t bytes) const { return bytes * 8 / weightBits; }
   /// Numbers of a row of w that four threads take at a time.
-  int64_t piece() const { return 64 / weightBytes; }
+  int64_t piece() const { return numbersIn(64); }
   /// Warps of the bulk kernel that multiply: integers take more instructions.
-  int64_t bulkWarps() const { return weightBytes == 1 ? 16 : 8; }
+  int64_t bulkWarps() const { return ofIntegers() ? 16 : 8; }
   Team team() const { return {.threads = 32 * bulkWarps()}; }
 };
 
@@ -64,15 +67,16 @@ std::optional<FewRows> fewRowsOf(plan::MatmulOp op) {
   const std::optional<Rows> ofA = rowsOf(a), ofW = rowsOf(w), ofC = rowsOf(c);
   const int64_t k = typeOf(a).getShape().back(), n = typeOf(c).getShape().back();
   const int64_t weightBytes = elementBytes(typeOf(w).getElementType());
-  const int64_t ofLoad = kLoad / weightBytes;
-  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || k % ofLoad || ofA->stride % 8 ||
-      ofW->stride % ofLoad || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
+  if (!ofA || !ofW || !ofC || ofA->count > kFewRows || ofA->stride % 8 ||
+      ofW->stride * weightBytes % kLoad ||
+      std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
     return std::nullopt;
-  return FewRows{*ofA, *ofW, *ofC, n, k, weightBytes};
+  const FewRows few{*ofA, *ofW, *ofC, n, k, op.isPacked() ? 4 : 8 * weightBytes};
+  return k % few.numbersIn(kLoad) == 0 ? std::optional(few) : std::nullopt;
 }
 
 /// Bytes behind a row of a: those that eight lanes read at a time, of two rows, meet all banks.
-int64_t padOf(const FewRows &few) { return few.weightBytes == 1 ? 16 : 64; }
+int64_t padOf(const FewRows &few) { return few.ofIntegers() ? 16 : 64; }
 
 /// Elements between computed rows.
 int64_t computedPitch(const FewRows &few) {
@@ -93,12 +97,13 @@ struct Sweep {
 /// `computed` bytes of rows, where they are not copied.
 FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said,
                            const FewRows &few, int64_t computed) {
+  // Of integers one of the four joins sums instead.
   constexpr int64_t kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
   const int64_t warps = few.bulkWarps();
   const int64_t m = few.a.count, n = few.n, k = few.k;
   const int64_t piece = warps * few.piece();
   auto stageBytes = [&](int64_t depth) {
-    return kRows * (depth * few.weightBytes + kPad) +
+    return kRows * (depth * few.weightBits / 8 + kPad) +
            (computed ? 0 : m * (depth * kNumber + padOf(few)));
   };
   struct Ring {
@@ -109,21 +114,23 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
   auto ringIn = [&](int64_t shared) {
     const int64_t sums = 2 * warps * kRows * (m | 1) * 4, barriers = 1024;
     const int64_t bytes = shared - sums - barriers - computed;
-    int64_t depth = std::min<int64_t>(said.get("depth").value_or(kRowBytes / few.weightBytes),
+    int64_t depth = std::min<int64_t>(said.get("depth").value_or(few.numbersIn(kRowBytes)),
                                       ceilDiv(k, piece) * piece);
     while (!said.get("depth") && depth > piece && bytes / stageBytes(depth) < kLeastStages)
       depth = ceilDiv(depth / 2, piece) * piece;
     return Ring{depth, bytes / stageBytes(depth)};
   };
   Ring ring = ringIn(target.getBlockShared());
-  if (said.empty() && few.weightBytes == 1)
+  if (said.empty() && few.ofIntegers())
     if (const Ring half = ringIn(target.getBlockShared() / 2); half.room >= kLeastStages)
       ring = half;
   const auto [depth, room] = ring;
   const int64_t stages = said.get("stages").value_or(room);
   if (depth % piece != 0)
-    return said.refuse(op) << "of a weight of " << few.weightBytes << " bytes a number a stage has "
-                           << "a multiple of " << piece << " as its depth";
+    return said.refuse(op) << "of a weight of "
+                           << (few.weightBits == 4 ? "half a byte"
+                                                   : std::to_string(few.weightBits / 8) + " bytes")
+                           << " a number a stage has a multiple of " << piece << " as its depth";
   if (said.get("warps"))
     return said.refuse(op) << "the kernel for targets with bulk copies has " << warps << " warps";
   if (!said.empty() && (stages > room || room < 2))
@@ -140,8 +147,10 @@ FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &sa
 FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, const FewRows &few) {
   const int64_t m = few.a.count;
   const bool many = m > 8;
-  const bool int8 = few.weightBytes == 1; // a piece has twice as many numbers of a
-  const int64_t tiles = many ? 2 : 1, flight = many || int8 ? 2 : 4, most = many || int8 ? 8 : 16;
+  // A piece of integers has two or four times as many numbers of a.
+  const bool packed = few.weightBits == 4;
+  const int64_t tiles = many && !packed ? 2 : 1, most = many || few.ofIntegers() ? 8 : 16,
+                flight = packed ? 1 : many || few.ofIntegers() ? 2 : 4;
   const int64_t warps = said.get("warps").value_or(
       std::clamp<int64_t>(ceilDiv(ceilDiv(few.k, few.piece()), 2 * flight), 1, most));
   if (said.get("depth") || said.get("stages"))
@@ -222,7 +231,7 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
   Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
   const SaidSizes said = launcher.tiles.of(kFewRowsMatmul);
   // To widen integers takes more warps than the bulk kernel has, unless that saves a launch.
-  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies) && (rows || few->weightBytes > 1)
+  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies) && (rows || !few->ofIntegers())
                                      ? bulkSweep(op, launcher.target, said, *few, 2 * m * pitch)
                                      : plainSweep(op, said, *few);
   if (failed(sweep))
@@ -230,7 +239,9 @@ FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op, plan::L
 
   Arguments arguments;
   const std::string ofA = rows ? "nullptr" : arguments.add(a, plan::kRead),
-                    ofW = arguments.add(w, plan::kRead), ofC = arguments.add(c, plan::kWrite),
+                    weight = arguments.add(w, plan::kRead), ofC = arguments.add(c, plan::kWrite),
+                    ofW = op.isPacked() ? "reinterpret_cast<const Int4Bytes *>(" + weight + ")"
+                                        : weight,
                     ofBias = bias ? arguments.add(bias, plan::kRead) : "nullptr";
   std::string computed, compute;
   if (rows) {
