@@ -82,8 +82,8 @@ struct QuantizationOptions {
 };
 
 /// What weights are held in that nothing changes: what matmuls round them to, or integers with a
-/// scale for each row (see `hydra-quantize-weights`).
-enum class WeightFormat { Rounded, Int8 };
+/// scale for each row or each group of neighbours (see `hydra-quantize-weights`).
+enum class WeightFormat { Rounded, Int8, Int4 };
 
 /// What an update does beside, and how it comes to its gradients: see `hydra-optimizer`.
 struct UpdateOptions {

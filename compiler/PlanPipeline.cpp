@@ -204,13 +204,14 @@ std::unique_ptr<Pass> gatherQuantizedPass(Options options) {
   return createGatherQuantized(gather);
 }
 
-bool holdsInt8(Options options) {
-  return generates(options) && options.weightFormat == WeightFormat::Int8;
+bool holdsIntegers(Options options) {
+  return generates(options) && options.weightFormat != WeightFormat::Rounded;
 }
 
 std::unique_ptr<Pass> weightPass(Options options) {
   QuantizeWeightsOptions weights;
   weights.keep.assign(options.weightKeep.begin(), options.weightKeep.end());
+  weights.bits = options.weightFormat == WeightFormat::Int4 ? 4 : 8;
   return createQuantizeWeights(weights);
 }
 
@@ -372,7 +373,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); },
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
-      {P::Group, true, 0, false, false, weightPass, holdsInt8},
+      {P::Group, true, 0, false, false, weightPass, holdsIntegers},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
       {P::Group, false, 2, false, false, gatherQuantizedPass, gathersQuantized},
       {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },

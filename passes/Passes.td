@@ -781,7 +781,7 @@ def QuantizeParts : Pass<"hydra-quantize-parts", "::mlir::ModuleOp"> {
 }
 
 def QuantizeWeights : Pass<"hydra-quantize-weights", "::mlir::ModuleOp"> {
-  let summary = "weights that nothing changes are held in i8, each row with a scale";
+  let summary = "weights that nothing changes are held as integers of 8 or 4 bits, with scales";
   let description = [{
     For `--mode=generate --weight-format=int8`, behind hydra-mixed-precision. A token costs reading every weight once:
     2 bytes a number in bf16, 1 in i8. A parameter [N, K] that linear layers multiply with, alone or joined with others,
@@ -790,13 +790,16 @@ def QuantizeWeights : Pass<"hydra-quantize-weights", "::mlir::ModuleOp"> {
     nor checkpoints of the plan have others. A layer becomes `hydra.scaled_linear`, which multiplies the integers as they are and
     scales and rounds each sum once, with its bias; of more than 16 rows, which prompts have, a matmul reads the integers in the format of its
     input, widened in each call, and its sums are scaled behind it, so the numbers are the same. What also looks rows of it up (a head that is the table)
-    scales these. Left out are parameters that patterns of `keep` name, that are only looked up, that scans or experts
+    scales these. With `bits=4`, for `--weight-format=int4`, K is a multiple of 32, and groups of 32 neighbours in a row become numbers of 4
+    bits, two in a byte, with a scale of bf16 in [N, K/32] (`support::quantizeGroup`). A matmul of many rows multiplies what integers
+    times scales are, which its format has exactly. Left out are parameters that patterns of `keep` name, that are only looked up, that scans or experts
     multiply with, that programs change, and all that anything else reads. *Numerics-changing.*
   }];
   let options = [
     ListOption<"keep", "keep", "std::string", "patterns over names of parameters that stay as they are">,
+    Option<"bits", "bits", "int64_t", "8", "bits of an integer: 8 or 4">,
   ];
-  let statistics = [Statistic<"held", "held", "parameters that are held in i8">,
+  let statistics = [Statistic<"held", "held", "parameters that are held as integers">,
                     Statistic<"matmuls", "matmuls", "linear layers that multiply with them">];
 }
 

@@ -1,6 +1,8 @@
-// hydra-quantize-weights: weights that nothing changes are held in i8, each row with a scale.
+// hydra-quantize-weights: weights that nothing changes are held as integers of 8 bits, each row
+// with a scale, or of 4 bits, each group of neighbours with one.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/PackedNumbers.h"
 #include "passes/Parameters.h"
 #include "passes/Passes.h"
 
@@ -18,8 +20,8 @@ namespace {
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-quantize-weights";
 
-/// Columns of a weight are a multiple of so many: bytes that kernels load at a time.
-constexpr int64_t kColumns = 16;
+/// Bytes of a row that kernels load at a time, of which a row is a multiple.
+constexpr int64_t kLoadBytes = 16;
 
 Value behindCasts(Value v) {
   while (auto cast = v.getDefiningOp<CastOp>())
@@ -38,23 +40,56 @@ SmallVector<ParamOp> joinedRows(ConcatOp concat) {
              : SmallVector<ParamOp>();
 }
 
-/// A weight as programs read it now: integers [rows, columns] and a scale [rows].
+/// A weight as programs read it now: integers [rows, columns] and a scale [rows], or bytes [rows,
+/// columns / 2] and a scale [rows, groups].
 struct Weight {
   Value integers, scale;
 };
+
+/// The numbers [.., columns] of bytes [.., columns / 2] and scales [.., groups]; exact in f32 and
+/// in `type`. Of a byte plus 128 what 16 goes into is the upper number plus 8, and what is left of
+/// it the lower one plus 8: each for one half of the group.
+Value unpack(OpBuilder &b, Location loc, const Weight &packed, Type type) {
+  SmallVector<int64_t> groups(build::shapeOf(packed.scale)), halves = groups;
+  halves.append({2, support::kInt4Bytes});
+  const auto plus = [&](Value x, double number) -> Value {
+    return AddOp::create(b, loc, x, build::constant(b, loc, build::typeOf(x), number));
+  };
+  const auto times = [&](Value x, double number) -> Value {
+    return MulOp::create(b, loc, x, build::constant(b, loc, build::typeOf(x), number));
+  };
+  const auto inHalves = [&](Value x, int64_t columns) -> Value {
+    SmallVector<int64_t> shape = groups;
+    shape.append({1, columns});
+    x = build::reshape(b, loc, build::cast(b, loc, x, b.getBF16Type()), shape); // exact
+    return build::cast(b, loc, build::broadcast(b, loc, x, halves), b.getF32Type());
+  };
+  Value bytes = plus(inHalves(packed.integers, support::kInt4Bytes), 128.0);
+  Value upper = build::cast(b, loc, times(bytes, 0.0625), b.getI32Type());
+  upper = build::cast(b, loc, upper, b.getF32Type());
+  Value lower = AddOp::create(b, loc, bytes, times(upper, -16.0));
+  Value isUpper = IotaOp::create(b, loc, build::typeOf(lower), b.getI64ArrayAttr(halves),
+                                 b.getI64IntegerAttr(groups.size()), TypeAttr::get(b.getF32Type()));
+  Value more = MulOp::create(b, loc, isUpper, SubOp::create(b, loc, upper, lower));
+  Value numbers = plus(AddOp::create(b, loc, lower, more), -8.0);
+  numbers = MulOp::create(b, loc, numbers, inHalves(packed.scale, 1));
+  groups.back() *= support::kInt4Group;
+  return build::reshape(b, loc, build::cast(b, loc, numbers, type), groups);
+}
 
 struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
   using QuantizeWeightsBase::QuantizeWeightsBase;
 
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
-    if (!model || failed(findKept(model)))
+    if (!model || failed(checkBits(model)) || failed(findKept(model)))
       return signalPassFailure();
     findWeights(model);
     if (weights.empty()) {
-      model.emitOpError() << "has no weight to hold in int8: linear layers of parameters that "
-                             "nothing else reads, with a multiple of "
-                          << kColumns << " inputs, and that --weight-keep does not name";
+      model.emitOpError() << "has no weight to hold in int" << bits.getValue()
+                          << ": linear layers of parameters that nothing else reads, with a "
+                             "multiple of "
+                          << leastColumns() << " inputs, and that --weight-keep does not name";
       return signalPassFailure();
     }
     for (ParamOp param : weights)
@@ -65,6 +100,17 @@ struct QuantizeWeights : impl::QuantizeWeightsBase<QuantizeWeights> {
   }
 
 private:
+  LogicalResult checkBits(ModelOp model) {
+    if (bits == 8 || bits == 4)
+      return success();
+    return model.emitOpError() << "is to have weights of " << bits.getValue()
+                               << " bits; expected 8 or 4";
+  }
+
+  bool isPacked() const { return bits == 4; }
+  /// Columns of a weight are a multiple of so many.
+  int64_t leastColumns() const { return kLoadBytes * 8 / bits; }
+
   LogicalResult findKept(ModelOp model) {
     FailureOr<SmallVector<ParamOp>> matched =
         keep.empty() ? SmallVector<ParamOp>()
@@ -81,7 +127,7 @@ private:
   void findWeights(ModelOp model) {
     for (auto param : model.getBody().getOps<ParamOp>())
       if (isa<FloatType>(param.getDtype()) && param.getShape().size() == 2 && !param.getUnit() &&
-          param.getBoundType().getDimSize(1) % kColumns == 0 && !kept.contains(param))
+          param.getBoundType().getDimSize(1) % leastColumns() == 0 && !kept.contains(param))
         weights.insert(param);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       dropChanged(model, entry.getReturn());
@@ -150,11 +196,14 @@ private:
       return param.emitOpError() << "is to have a scale @" << name << ", which is there already";
     OpBuilder b(param);
     b.setInsertionPointAfter(param);
-    StateOp::create(b, madeBy(kPass, param.getLoc()), b.getStringAttr(name),
-                    b.getArrayAttr({param.getShape()[0]}), b.getF32Type(),
+    const ArrayRef<int64_t> shape = param.getBoundType().getShape();
+    const ArrayAttr scales = isPacked() ? b.getI64ArrayAttr(groupScaleShape(shape))
+                                        : b.getArrayAttr({param.getShape()[0]});
+    StateOp::create(b, madeBy(kPass, param.getLoc()), b.getStringAttr(name), scales,
+                    isPacked() ? Type(b.getBF16Type()) : b.getF32Type(),
                     InitAttr::get(b.getContext(), InitKind::zeros, {}), StringAttr(), Attribute(),
                     param.getSymNameAttr(), VariableRole::scale);
-    param.setDtypeAttr(TypeAttr::get(b.getI8Type()));
+    param.setDtypeAttr(TypeAttr::get(b.getIntegerType(bits)));
     ++held;
     return success();
   }
@@ -201,8 +250,8 @@ private:
                           ConcatOp::create(b, loc, scales, axis)};
   }
 
-  /// Of more rows than a sweep over the weight takes, a matmul reads it widened, which is exact;
-  /// its sums are scaled, and rounded with the bias, as `hydra.scaled_linear` does.
+  /// Of more rows than a sweep over the weight takes, a matmul reads it widened. Of 8 bits that is
+  /// exact, and its sums are scaled, and rounded with the bias, as `hydra.scaled_linear` does.
   void multiply(LinearOp linear) {
     const Weight weight = weightOf(linear.getW());
     OpBuilder b(linear);
@@ -213,6 +262,9 @@ private:
     if (rows <= support::kMostInt8Rows) {
       y = ScaledLinearOp::create(b, loc, linear.getX(), weight.integers, weight.scale,
                                  linear.getB(), TypeAttr::get(type.getElementType()));
+    } else if (isPacked()) {
+      y = LinearOp::create(b, loc, linear.getX(), unpack(b, loc, weight, x.getElementType()),
+                           linear.getB(), TypeAttr::get(type.getElementType()));
     } else {
       Value w = build::cast(b, loc, weight.integers, x.getElementType());
       y = LinearOp::create(b, loc, linear.getX(), w, Value(), TypeAttr::get(b.getF32Type()));
@@ -235,8 +287,13 @@ private:
     const RankedTensorType type = build::typeOf(rows.getX());
     const int64_t ids = build::shapeOf(table.scale)[0];
     Value x = EmbeddingOp::create(b, loc, rows.getTokens(), table.integers);
-    Value scale = build::reshape(b, loc, table.scale, {ids, 1});
+    Value scale = isPacked() ? table.scale : build::reshape(b, loc, table.scale, {ids, 1});
     scale = EmbeddingOp::create(b, loc, rows.getTokens(), scale);
+    if (isPacked()) {
+      rows.getX().replaceAllUsesWith(unpack(b, loc, {x, scale}, type.getElementType()));
+      rows.erase();
+      return;
+    }
     x = build::cast(b, loc, x, b.getF32Type());
     x = MulOp::create(b, loc, x, build::broadcast(b, loc, scale, type.getShape()));
     rows.getX().replaceAllUsesWith(build::cast(b, loc, x, type.getElementType()));

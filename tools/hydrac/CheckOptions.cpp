@@ -149,23 +149,26 @@ static void checkGeneration(const HydracOptions &options) {
 /// that multiply them by numbers for which there is no kernel.
 static void checkWeights(const HydracOptions &options) {
   const CompileOptions &compile = options.compile;
-  if (compile.weightFormat != WeightFormat::Int8) {
+  if (compile.weightFormat == WeightFormat::Rounded) {
     if (options.weightKeep.getNumOccurrences() > 0)
-      support::fail("--weight-keep is for --weight-format=int8");
+      support::fail("--weight-keep is for --weight-format=int8 or int4");
     return;
   }
+  const char *name = compile.weightFormat == WeightFormat::Int4 ? "int4" : "int8";
   if (compile.mode != Mode::Generate)
-    support::fail("--weight-format=int8 is for --mode=generate: other programs multiply many rows, "
-                  "or change weights");
+    support::fail("--weight-format={} is for --mode=generate: other programs multiply many rows, "
+                  "or change weights",
+                  name);
   const support::DType format = precisionPolicy(compile.precision)->format;
   if (format == support::DType::TF32)
-    support::fail("--weight-format=int8: --precision=tf32 rounds weights in each matmul; expected "
-                  "another precision");
+    support::fail("--weight-format={}: --precision=tf32 rounds weights in each matmul; expected "
+                  "another precision",
+                  name);
   const Target described = Target::named(options.target);
   if (format == support::DType::F32 && backendOf(described).wants().narrowInt8Rows)
-    support::fail("--weight-format=int8: target {} multiplies them by rows of 16 bits; expected "
+    support::fail("--weight-format={}: target {} multiplies them by rows of 16 bits; expected "
                   "--precision=bf16, f16 or pure_bf16",
-                  described.name);
+                  name, described.name);
 }
 
 /// Throws Error for what the ranks of a mesh cannot share out.

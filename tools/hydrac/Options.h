@@ -192,11 +192,13 @@ struct HydracOptions {
       cl::desc("--mode=generate: what weights of linear layers are held in (default: rounded)"),
       cl::values(clEnumValN(WeightFormat::Rounded, "rounded", "what --precision multiplies in"),
                  clEnumValN(WeightFormat::Int8, "int8",
-                            "integers of 8 bits, with a scale for each output"))};
+                            "integers of 8 bits, with a scale for each output"),
+                 clEnumValN(WeightFormat::Int4, "int4",
+                            "integers of 4 bits, with a scale for each 32 inputs of an output"))};
   cl::list<std::string, std::vector<std::string>> weightKeep{
       "weight-keep", cl::value_desc("PATTERN"), cl::cat(category), cl::location(compile.weightKeep),
-      cl::desc("--weight-format=int8: parameters that are held as --precision says, by their "
-               "names: layers.*.wo; repeatable (default: none)")};
+      cl::desc("--weight-format=int8 or int4: parameters that are held as --precision says, by "
+               "their names: layers.*.wo; repeatable (default: none)")};
   cl::list<std::string> phases{
       "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
       cl::desc(

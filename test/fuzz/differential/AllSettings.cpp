@@ -37,14 +37,17 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       });
     for (const int64_t chunk : {1, 3})
       add([&](Setting &s) { s.ceChunk = chunk; });
-    if (mode == Mode::Generate && range.int8)
+    const std::vector<std::string> integers = range.int4 ? std::vector<std::string>{"int8", "int4"}
+                                              : range.int8 ? std::vector<std::string>{"int8"}
+                                                           : std::vector<std::string>();
+    for (const std::string &format : mode == Mode::Generate ? integers : std::vector<std::string>())
       for (const char *precision : {"fp32", "bf16", "f16", "pure_bf16", "fp8"})
         for (unsigned level : {0u, 2u})
           for (const bool keeps : {false, true}) {
             Setting held = plain;
             held.precision = precision;
             held.level = level;
-            held.weightFormat = "int8";
+            held.weightFormat = format;
             if (keeps && !range.parameters.empty())
               held.weightKeep = {"*" + range.parameters.back()};
             if (multipliesInt8(held))

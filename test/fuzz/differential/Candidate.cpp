@@ -5,12 +5,14 @@
 #include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/driver/ModelOptions.h"
 #include "compiler/emit/EmitPlan.h"
+#include "dialects/hydra/Reference.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cuda/CudaExecutor.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/FirstValues.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Int4Groups.h"
 #include "test/fuzz/differential/DataFlow.h"
 #include "test/support/LocalRanks.h"
 #include "test/support/Random.h"
@@ -214,16 +216,19 @@ private:
     if (RefTensor own(runtime::shapeOf(plan, variable));
         isOfOperands(variable.name()->string_view()) && own.shape != exact.shape)
       return own;
-    return runtime::isInt8(plan, variable) ? besideIntegers(exact) : exact;
+    if (!runtime::isInt8(plan, variable))
+      return exact;
+    // Of groups so little that no other scale has less of an error.
+    return variable.packed() ? besideIntegers(exact, support::kInt4Group, 7.0, 0.05)
+                             : besideIntegers(exact, exact.shape.back(), 127.0, 0.4);
   }
 
-  /// Numbers that are rounded to the given ones, of which the largest of each row is 127 scales:
-  /// that stays, and others are put off by up to 0.4 scales.
-  static RefTensor besideIntegers(const RefTensor &exact) {
-    constexpr double most = 127.0, off = 0.4;
+  /// Numbers that are rounded to the given ones, of which the largest of each `columns` is `most`
+  /// scales: that stays, and others are put off by up to `off` scales.
+  static RefTensor besideIntegers(const RefTensor &exact, int64_t columns, double most,
+                                  double off) {
     RefTensor values = exact;
     Random random(static_cast<uint64_t>(exact.size()));
-    const int64_t columns = exact.shape.back();
     for (int64_t first = 0; first < exact.size(); first += columns) {
       const auto row = llvm::MutableArrayRef(values.data).slice(first, columns);
       double largest = 0.0;
@@ -253,6 +258,8 @@ private:
 
   /// The elements that this rank holds, and zeros.
   RefTensor take(const planfile::Variable &variable) {
+    if (variable.packed())
+      return unpackedInt4(take(variable.tensor()), take(scaleOf(variable).tensor()));
     RefTensor values(runtime::shapeOf(plan, variable));
     const support::DType dtype = runtime::dtypeOf(plan, variable);
     runtime::readVariable(

@@ -2,6 +2,7 @@
 #include "test/fuzz/differential/Case.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Int4Groups.h"
 #include "test/support/HostileProgram.h"
 #include "test/support/RandomProgram.h"
 #include "test/support/RandomScan.h"
@@ -123,6 +124,7 @@ SettingRange Case::range(const std::string &target) const {
   range.modes = modes();
   range.batch = source.binding.batch;
   range.int8 = int8;
+  range.int4 = int4;
   range.ranks = onRanks;
   range.parameters = parameters();
   range.linearWeights = linearWeights();
@@ -175,14 +177,17 @@ Case makeCase(const std::string &kind, uint64_t seed) {
     result.source = trainingOnRanks(seed);
     result.onRanks = true;
   } else if (kind == "text") {
-    constexpr int64_t kInt8Columns = 16; // of which a weight in integers has a multiple
+    // Of which a weight in integers has a multiple.
+    constexpr int64_t kInt8Columns = 16, kInt4Columns = support::kInt4Group;
     result.int8 = seed % 2 == 1;
-    result.source.text =
-        result.int8 ? randomCausalModel(seed, kInt8Columns) : randomCausalModel(seed);
+    result.int4 = seed % 4 == 3;
+    result.source.text = result.int4   ? randomCausalModel(seed, kInt4Columns)
+                         : result.int8 ? randomCausalModel(seed, kInt8Columns)
+                                       : randomCausalModel(seed);
     result.source.binding.batch = 1 + static_cast<int64_t>(seed % 3);
   } else if (kind == "wide") {
     result.source = randomTransformer(seed);
-    result.int8 = readsOn(seed);
+    result.int8 = result.int4 = readsOn(seed);
   } else
     support::fail("there are no programs of kind '{}'; expected {}", kind,
                   fmt::join(caseKinds(), ", "));

@@ -16,6 +16,7 @@ struct Case {
   uint64_t seed = 0;
   std::string expected; ///< of a file's line `// expects: …`: right or refused; empty: not said
   bool int8 = false;    ///< it is known to have weights that --weight-format=int8 holds in integers
+  bool int4 = false;    ///< and that int4 does
   bool onRanks = false; ///< drawn settings are of training on several ranks
 
   /// The flags by which a saved text is checked again: binding and seed.

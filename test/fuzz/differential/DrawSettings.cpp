@@ -127,7 +127,7 @@ private:
       setting.prefill.push_back(random.between(9, 40));
     std::erase_if(setting.prefill, [&](int64_t n) { return n > setting.context; });
     if (range.int8 && multipliesInt8(setting) && random.chance(0.5)) {
-      setting.weightFormat = "int8";
+      setting.weightFormat = range.int4 && random.chance(0.5) ? "int4" : "int8";
       if (!range.parameters.empty() && random.chance(0.4))
         setting.weightKeep = {"*" + random.pick(range.parameters)};
     }

@@ -5,6 +5,7 @@
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Int4Groups.h"
 #include "runtime/support/LossLimit.h"
 #include "runtime/support/NormSpike.h"
 #include "test/support/Random.h"
@@ -74,17 +75,20 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
   }
 }
 
-/// Weights of which any number may be held in i8: rows of integers up to 127 times a power of two,
-/// which all formats of matmuls have exactly. A plan with such weights in integers computes what
-/// one computes that holds them as they are, whichever it holds so.
-void takeFromInt8(ModelOp model, TensorMap &variables) {
-  constexpr double most = 127.0;
+/// Weights of which any number may be held as integers: rows of such up to 127, or groups of such
+/// up to 7, times a power of two, which all formats of matmuls have exactly. A plan with such
+/// weights in integers computes what one computes that holds them as they are, whichever it holds
+/// so.
+void takeFromIntegers(ModelOp model, bool ofGroups, TensorMap &variables) {
+  const double most = ofGroups ? 7.0 : 127.0;
   for (auto param : model.getBody().getOps<ParamOp>()) {
     if (!isa<FloatType>(param.getBoundType().getElementType()) ||
         param.getBoundType().getRank() != 2)
       continue;
     RefTensor &weight = variables[param.getSymName()];
-    const int64_t columns = weight.cols();
+    const int64_t columns = ofGroups ? support::kInt4Group : weight.cols();
+    if (weight.cols() % columns != 0)
+      continue;
     for (int64_t first = 0; first < weight.size(); first += columns) {
       const auto row = llvm::MutableArrayRef(weight.data).slice(first, columns);
       const auto largest = std::max_element(
@@ -251,8 +255,8 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
     return false;
   todo.variables = std::move(*initial);
   vary(model, source.seed, todo.variables);
-  if (setting.holdsInt8())
-    takeFromInt8(model, todo.variables);
+  if (setting.holdsIntegers())
+    takeFromIntegers(model, setting.holdsInt4(), todo.variables);
 
   uint64_t step = 0;
   const auto call = [&](StringRef program, uint64_t batch) {

@@ -120,7 +120,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
   app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--weight-format", setting.weightFormat)
-      ->check(CLI::IsMember({"rounded", "int8"}));
+      ->check(CLI::IsMember({"rounded", "int8", "int4"}));
   app.add_option("--weight-keep", setting.weightKeep);
   app.add_option("--offload-least", setting.offloadLeast)->check(CLI::NonNegativeNumber);
   std::string offload = "none";
@@ -257,7 +257,9 @@ CompileOptions Setting::compileOptions() const {
   compile.update = update();
   compile.exchangeBytes = exchangeBytes;
   compile.wholeBelow = wholeBelow;
-  compile.weightFormat = weightFormat == "int8" ? WeightFormat::Int8 : WeightFormat::Rounded;
+  compile.weightFormat = weightFormat == "int8"   ? WeightFormat::Int8
+                         : weightFormat == "int4" ? WeightFormat::Int4
+                                                  : WeightFormat::Rounded;
   compile.weightKeep = weightKeep;
   compile.offload = offload ? Offload::Optimizer : Offload::None;
   compile.offloadLeast = offloadLeast;

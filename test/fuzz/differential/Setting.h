@@ -71,7 +71,8 @@ struct Setting {
   TuningOptions tuning() const;
   /// What an update does beside, and how it comes to its gradients.
   UpdateOptions update() const;
-  bool holdsInt8() const { return mode == Mode::Generate && weightFormat == "int8"; }
+  bool holdsIntegers() const { return mode == Mode::Generate && weightFormat != "rounded"; }
+  bool holdsInt4() const { return holdsIntegers() && weightFormat == "int4"; }
   /// The axes of the mesh, as BindingOptions has them.
   std::vector<std::string> meshAxes() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.
@@ -89,6 +90,7 @@ struct SettingRange {
   bool ranks = false; ///< draw those of several ranks alone, which train where the modes have that
   bool compileOnly = false; ///< nothing runs: ranks may have GPUs, whose code is mostly plain
   bool int8 = false;  ///< it has weights that can be held in integers
+  bool int4 = false;  ///< of 4 bits too
   std::vector<std::string> parameters = {};    ///< names, for patterns
   std::vector<std::string> linearWeights = {}; ///< of those the ones that --lora takes
 };

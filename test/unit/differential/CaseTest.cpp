@@ -78,6 +78,9 @@ TEST(CaseOfText, HasWeightsForIntegersWithEverySecondSeed) {
   EXPECT_FALSE(makeCase("text", 4).int8);
   EXPECT_TRUE(makeCase("text", 5).range("cpu").int8);
   EXPECT_NE(makeCase("text", 5).source.text.find("dims(D = 16, V = 97)"), std::string::npos);
+  EXPECT_FALSE(makeCase("text", 5).int4);
+  EXPECT_TRUE(makeCase("text", 7).range("cpu").int4);
+  EXPECT_NE(makeCase("text", 7).source.text.find("dims(D = 32, V = 97)"), std::string::npos);
 }
 
 TEST(CaseOfWideRows, TrainsOrReadsOn) {

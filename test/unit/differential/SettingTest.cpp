@@ -14,7 +14,7 @@ namespace hydra::test {
 TEST(Setting, IsReadAsItIsPrinted) {
   SettingRange ofText;
   ofText.modes = {Mode::Generate};
-  ofText.int8 = true;
+  ofText.int8 = ofText.int4 = true;
   ofText.parameters = {"e", "w0", "w1"};
   SettingRange ofRanks;
   ofRanks.batch = 12;
@@ -128,6 +128,10 @@ TEST(Setting, DrawsOfTextHoldWeightsInIntegers) {
   EXPECT_TRUE(drawn("--weight-format=int8 --weight-keep=*w1"));
   EXPECT_TRUE(drawn("--precision=bf16"));
   EXPECT_FALSE(drawn("--precision=tf32 --weight-format=int8"));
+  EXPECT_FALSE(drawn("--weight-format=int4"));
+  range.int4 = true;
+  EXPECT_TRUE(drawn("--weight-format=int4"));
+  EXPECT_TRUE(drawn("--weight-format=int8"));
 }
 
 TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
